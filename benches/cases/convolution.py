@@ -1,4 +1,4 @@
-"""3x3 convolutions as in the stages of a ResNet, batch 16: forward, and the gradients of image and weight.
+"""Convolutions as in the stages of a ResNet, batch 16: forward, and the gradients of image and weight.
 
 nnrs and NNabla keep NNabla's layout (channels first); torch runs channels_last, its fastest.
 """
@@ -6,6 +6,7 @@ nnrs and NNabla keep NNabla's layout (channels first); torch runs channels_last,
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,46 +14,49 @@ import numpy as np
 from .case import Case, Kit, Step
 
 BATCH = 16
-STAGES = ((64, 56), (128, 28), (256, 14), (512, 7))  # channels, height and width
 
 
-def arrays(channels: int, side: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    shapes = [(BATCH, channels, side, side), (channels, channels, 3, 3)]
-    return [rng.normal(0, 0.1, s).astype(np.float32) for s in shapes]
+@dataclass(frozen=True)
+class Layer:
+    """A square convolution that keeps the size, or divides it by its stride."""
+
+    maps: tuple[int, int]  # in, out
+    side: int
+    kernel: int
+    stride: int
+    limits: tuple[float, float]  # most of torch's time, forward and backward
+
+    def arrays(self) -> list[np.ndarray]:
+        rng, (inputs, outputs) = np.random.default_rng(0), self.maps
+        shapes = [(BATCH, inputs, self.side, self.side), (outputs, inputs, self.kernel, self.kernel)]
+        return [rng.normal(0, 0.1, s).astype(np.float32) for s in shapes]
+
+    def work(self, backward: bool) -> dict[str, float]:
+        """Operations and bytes: backward makes two arrays of what forward makes one of."""
+        (i, o), end = self.maps, self.side // self.stride
+        images, weights = BATCH * (i * self.side**2 + o * end**2), i * o * self.kernel**2
+        passes = 2 if backward else 1
+        return {"flops": passes * 2 * BATCH * weights * end**2, "moved": passes * 4 * (images + weights)}
 
 
-def nabla_graph(kit: Kit, channels: int, side: int, need_grad: bool):
-    x, w = (kit.nn.Variable(a.shape, need_grad=need_grad) for a in arrays(channels, side))
-    x.d, w.d = arrays(channels, side)
-    return x, w, kit.F.convolution(x, w, pad=(1, 1))
+LAYERS = (
+    Layer((64, 64), 56, 3, 1, (0.55, 0.65)),
+    Layer((128, 128), 28, 3, 1, (0.5, 0.65)),
+    Layer((256, 256), 14, 3, 1, (0.6, 0.65)),
+    Layer((512, 512), 7, 3, 1, (0.65, 0.65)),
+    Layer((256, 64), 56, 1, 1, (0.9, 0.9)),
+    Layer((512, 512), 14, 1, 1, (0.9, 0.9)),
+    Layer((3, 64), 112, 7, 2, (0.9, 0.9)),
+)
 
 
-def torch_leaves(channels: int, side: int, need_grad: bool):
-    import torch
-
-    tensors = [torch.from_numpy(a).to(memory_format=torch.channels_last) for a in arrays(channels, side)]
-    return [t.requires_grad_(need_grad) for t in tensors]
-
-
-def nabla_forward(channels: int, side: int, kit: Kit) -> Step:
-    y = nabla_graph(kit, channels, side, False)[2]
-    return lambda: y.forward()
-
-
-def torch_forward(channels: int, side: int) -> Step:
-    from torch.nn.functional import conv2d
-
-    x, w = torch_leaves(channels, side, False)
-
-    def step():
-        conv2d(x, w, padding=1)
-
-    return step
-
-
-def nabla_backward(channels: int, side: int, kit: Kit) -> Step:
-    x, w, y = nabla_graph(kit, channels, side, True)
+def nabla(layer: Layer, backward: bool, kit: Kit) -> Step:
+    arrays, pad = layer.arrays(), layer.kernel // 2
+    x, w = (kit.nn.Variable(a.shape, need_grad=backward) for a in arrays)
+    x.d, w.d = arrays
+    y = kit.F.convolution(x, w, pad=(pad, pad), stride=(layer.stride, layer.stride))
+    if not backward:
+        return lambda: y.forward()
 
     def step():
         y.forward()
@@ -65,40 +69,35 @@ def nabla_backward(channels: int, side: int, kit: Kit) -> Step:
     return step
 
 
-def torch_backward(channels: int, side: int) -> Step:
+def torch(layer: Layer, backward: bool) -> Step:
     import torch
     from torch.nn.functional import conv2d
 
-    x, w = torch_leaves(channels, side, True)
-    seed = torch.ones(BATCH, channels, side, side).to(memory_format=torch.channels_last)
+    tensors = [torch.from_numpy(a).to(memory_format=torch.channels_last) for a in layer.arrays()]
+    x, w = (t.requires_grad_(backward) for t in tensors)
+
+    def forward():
+        conv2d(x, w, padding=layer.kernel // 2, stride=layer.stride)
 
     def step():
-        y = conv2d(x, w, padding=1)
+        y = conv2d(x, w, padding=layer.kernel // 2, stride=layer.stride)
+        seed = torch.ones_like(y)
         x.grad = w.grad = None
         start = time.perf_counter()
         y.backward(seed)
         return time.perf_counter() - start
 
-    return step
+    return step if backward else forward
 
 
-def case(direction: str, nabla, torch, channels: int, side: int) -> Case:
-    title = f"3x3 convolution, {channels} channels, {side}x{side}, batch {BATCH}: {direction}"
-    name = f"conv_{channels}_{direction}"
-    steps, passes = (
-        (partial(nabla, channels, side), partial(torch, channels, side)),
-        2 if direction == "backward" else 1,
-    )
-    flops = passes * 2 * 9 * BATCH * channels**2 * side**2
-    moved = passes * 4 * (2 * BATCH * channels * side**2 + 9 * channels**2)
-    return Case(name, title, *steps, {"torch": 1.5}, flops=flops, moved=moved)
+def case(layer: Layer, backward: bool) -> Case:
+    (i, o), k, direction = layer.maps, layer.kernel, "backward" if backward else "forward"
+    channels = f"{o} channels" if i == o else f"{i} to {o} channels"
+    stride = f", stride {layer.stride}" if layer.stride > 1 else ""
+    title = f"{k}x{k} convolution{stride}, {channels}, {layer.side}x{layer.side}, batch {BATCH}: {direction}"
+    name = f"conv_{o}_{direction}" if k == 3 else f"conv{k}_{i}_{o}_{direction}"
+    steps = partial(nabla, layer, backward), partial(torch, layer, backward)
+    return Case(name, title, *steps, {"torch": layer.limits[backward]}, **layer.work(backward))
 
 
-CASES = [
-    case(direction, nabla, torch, *stage)
-    for stage in STAGES
-    for direction, nabla, torch in (
-        ("forward", nabla_forward, torch_forward),
-        ("backward", nabla_backward, torch_backward),
-    )
-]
+CASES = [case(layer, backward) for layer in LAYERS for backward in (False, True)]

@@ -66,11 +66,14 @@ def torch_step(shape: tuple[int, ...], network) -> Step:
     return step
 
 
-def torch_mlp() -> Step:
+def torch_mlp_layers():
     from torch import nn
 
-    layers = [nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)]
-    return torch_step((128, 784), nn.Sequential(*layers))
+    return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+
+
+def torch_mlp() -> Step:
+    return torch_step((128, 784), torch_mlp_layers())
 
 
 def torch_lenet() -> Step:
@@ -85,11 +88,32 @@ def nabla_mlp(kit: Kit) -> Step:
     return nabla_step(kit, (128, 784), nabla_mlp_scores)
 
 
+def nabla_infer(kit: Kit) -> Step:
+    x = kit.nn.Variable((1, 784))
+    x.d = batch((1, 784))[0]
+    kit.nn.clear_parameters()
+    y = nabla_mlp_scores(kit, x)
+    return lambda: y.forward(clear_buffer=True)
+
+
+def torch_infer() -> Step:
+    import torch
+
+    network, x = torch_mlp_layers(), torch.from_numpy(batch((1, 784))[0])
+
+    def step():
+        with torch.inference_mode():
+            network(x)
+
+    return step
+
+
 def nabla_lenet(kit: Kit) -> Step:
     return nabla_step(kit, (64, 1, 28, 28), nabla_lenet_scores)
 
 
 CASES = [
     Case("mlp", MLP, nabla_mlp, torch_mlp, {"torch": 0.6}),
+    Case("mlp_infer1", "the same network, inference, batch 1", nabla_infer, torch_infer, {"torch": 0.35}),
     Case("lenet", LENET, nabla_lenet, torch_lenet, {"torch": 0.5}),
 ]

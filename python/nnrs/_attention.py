@@ -1,4 +1,4 @@
-"""`multi_head_attention` as NNabla has it: a graph of other functions, which the engine puts together."""
+"""`multi_head_attention` as NNabla has it, and `scaled_dot_product_attention`: the engine puts them together."""
 
 from __future__ import annotations
 
@@ -69,4 +69,50 @@ def multi_head_attention(
     if num_heads < 1:
         raise ArgumentError(message(HERE, "num_heads", "1 or more", num_heads))
     made: Any = _core.attention(given, int(num_heads), float(dropout))
+    return made  # type: ignore[no-any-return]
+
+
+def scaled_dot_product_attention(
+    query: A,
+    key: A,
+    value: A,
+    attn_mask: A | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> A:
+    """For each query the mean of all values, weighted by how well their keys match (Vaswani et al., 2017).
+
+    It is `softmax(scale query key' + attn_mask) value`. On a CPU the scores are made block by block and never lie in memory
+    as a whole (Dao et al., 2022), unless weights are dropped, or a gradient of the mask or of a gradient is asked for; on a
+    GPU it is a graph of products, a softmax and a dropout. NNabla has no such function: it has PyTorch's arguments.
+
+    Args:
+        query: Array of shape (.., L, E).
+        key: Array of shape (.., S, E), its leading axes those of `query`.
+        value: Array of shape (.., S, E_v).
+        attn_mask: What is added to the scores, of a shape that broadcasts to (.., L, S); -inf hides a key. Or None.
+        dropout_p: Share of the weights that are dropped, at least 0 and less than 1.
+        is_causal: Whether query number i sees keys 0 to i alone.
+        scale: Factor of the scores; 1 / sqrt(E) if None.
+
+    Returns:
+        Array of shape (.., L, E_v). NaN for a query that sees no key.
+
+    Raises:
+        TypeError: For arguments of another type.
+        ValueError: For shapes that do not fit, or a dropout that is no share.
+
+    >>> import nnrs as nn
+    >>> x = nn.Variable.from_numpy_array([[0.0, 9.0], [9.0, 0.0]])
+    >>> y = scaled_dot_product_attention(x, x, x, is_causal=True)
+    >>> y.forward()
+    >>> y.d.round(2)
+    array([[0., 9.],
+           [9., 0.]])
+    """
+    given, here = locals().copy(), "scaled_dot_product_attention"
+    check_type(here, "dropout_p", dropout_p, Real, "a number")
+    check_type(here, "scale", scale, (Real, type(None)), "a number or None")
+    made: Any = _core.scaled_attention(given, float(dropout_p), bool(is_causal), None if scale is None else float(scale))
     return made  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._attention import multi_head_attention
+from ._attention import multi_head_attention, scaled_dot_product_attention
 from ._core import NdArray, Variable
 from ._counted import nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
 from ._deformable_convolution import deformable_convolution
@@ -54,6 +54,7 @@ __all__ = [
     "layer_normalization",
     "lstm",
     "multi_head_attention",
+    "scaled_dot_product_attention",
     "min_max_quantize",
     "nonzero",
     "onnx_non_max_suppression",

@@ -1,4 +1,4 @@
-//! `multi_head_attention`, a graph of other functions, for Python.
+//! `multi_head_attention` and `scaled_dot_product_attention`, which choose what they are made of, for Python.
 
 use super::array::PyNdArray;
 use super::call::wrap;
@@ -6,19 +6,20 @@ use super::parametric::variable;
 use super::variable::PyVariable;
 use super::{convert, errors, reserve};
 use crate::functions::{MultiHeadAttention, multi_head_attention};
+use crate::functions::{ScaledDotProductAttention, scaled_dot_product_attention};
 use crate::graph::{Variable as Var, mode};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-const HERE: &str = "multi_head_attention";
-
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(attention, m)?)
+    m.add_function(wrap_pyfunction!(attention, m)?)?;
+    m.add_function(wrap_pyfunction!(scaled_attention, m)?)
 }
 
 /// The inputs of a call by name.
 struct AttentionInputs<'py> {
+    function: &'static str,
     given: Bound<'py, PyDict>,
     /// Whether they are arrays.
     arrays: Option<bool>,
@@ -46,7 +47,7 @@ impl AttentionInputs<'_> {
                     Some(false) => "a Variable, as the inputs before it are",
                     None => "a Variable or NdArray",
                 };
-                let e = Error::new(ErrorKind::Type, expected).argument(name).function(HERE);
+                let e = Error::new(ErrorKind::Type, expected).argument(name).function(self.function);
                 Err(errors::raise(given.py(), e.actual(errors::describe(given))))
             }
         }
@@ -61,7 +62,8 @@ fn attention<'py>(
     num_heads: usize,
     dropout: f64,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let mut inputs = AttentionInputs { given, arrays: None };
+    let function = "multi_head_attention";
+    let mut inputs = AttentionInputs { function, given, arrays: None };
     let [query, key, value] = ["query", "key", "value"].map(|name| inputs.required(name));
     let [q, k, v, out] = ["q_weight", "k_weight", "v_weight", "out_weight"].map(|name| inputs.required(name));
     let [b_q, b_k, b_v, b_out] = ["q_bias", "k_bias", "v_bias", "out_bias"].map(|name| inputs.optional(name));
@@ -79,21 +81,42 @@ fn attention<'py>(
     };
     let (x, w) = ([query?, key?, value?], [q?, k?, v?, out?]);
     reserve::check(py)?;
-    let made = || multi_head_attention(x.each_ref(), w.each_ref(), options).map_err(|e| e.function(HERE));
-    both(py, made, inputs.arrays == Some(true))
+    let made = || multi_head_attention(x.each_ref(), w.each_ref(), options).map_err(|e| e.function(function));
+    Ok(made_of(py, made, inputs.arrays == Some(true))?.cast_into()?)
 }
 
-fn both<'py>(
+/// Attention of queries to keys; `given` has the inputs by name.
+#[pyfunction]
+fn scaled_attention<'py>(
     py: Python<'py>,
-    made: impl FnOnce() -> Result<[Var; 2]>,
+    given: Bound<'py, PyDict>,
+    dropout_p: f64,
+    is_causal: bool,
+    scale: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = "scaled_dot_product_attention";
+    let mut inputs = AttentionInputs { function, given, arrays: None };
+    let [query, key, value] = ["query", "key", "value"].map(|name| inputs.required(name));
+    let (x, attn_mask) = ([query?, key?, value?], inputs.optional("attn_mask")?);
+    let options = ScaledDotProductAttention { attn_mask, dropout_p, is_causal, scale };
+    reserve::check(py)?;
+    let made = || {
+        let y = scaled_dot_product_attention(x.each_ref(), options);
+        y.map(|y| [y]).map_err(|e| e.part_of(function, |argument| argument.starts_with("dropout")))
+    };
+    made_of(py, made, inputs.arrays == Some(true))
+}
+
+fn made_of<'py, const N: usize>(
+    py: Python<'py>,
+    made: impl FnOnce() -> Result<[Var; N]>,
     is_array: bool,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let list = if is_array {
+) -> PyResult<Bound<'py, PyAny>> {
+    if is_array {
         let made = errors::run(py, || mode::inner(mode::context(), made))?;
-        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()))?
+        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()))
     } else {
         let made = errors::run(py, || mode::with_origin(convert::script_line(py), made))?;
-        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))?
-    };
-    Ok(list.cast_into()?)
+        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
+    }
 }

@@ -5,6 +5,7 @@ pub mod adaptive_separable_convolution;
 pub mod affine;
 pub mod affine_grid;
 pub mod assign;
+pub mod attention;
 pub mod axis;
 pub mod batch_matmul;
 pub mod batch_matrix;

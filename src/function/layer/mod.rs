@@ -19,6 +19,7 @@ mod pooling;
 mod recurrent;
 mod rnn;
 mod roi_align;
+mod scaled_dot_product_attention;
 mod spatial;
 mod sum_pooling;
 mod unpooling;
@@ -40,6 +41,7 @@ pub use lstm::*;
 pub use max_pooling::*;
 pub use rnn::*;
 pub use roi_align::{RoiAlign, roi_align};
+pub use scaled_dot_product_attention::{ScaledDotProductAttention, scaled_dot_product_attention};
 pub use sum_pooling::*;
 pub use unpooling::*;
 
