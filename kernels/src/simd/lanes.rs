@@ -16,6 +16,26 @@ pub trait Lanes<T: Real>: 'static {
     unsafe fn load(p: *const T) -> Self::V;
     unsafe fn store(p: *mut T, v: Self::V);
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The first `n <= N` numbers, and zeros.
+    #[inline(always)]
+    unsafe fn load_part(p: *const T, n: usize) -> Self::V {
+        let mut part = [T::ZERO; 16];
+        // SAFETY: the caller has n numbers there.
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, part.as_mut_ptr(), n);
+            Self::load(part.as_ptr())
+        }
+    }
+    /// The first `n <= N` numbers alone.
+    #[inline(always)]
+    unsafe fn store_part(p: *mut T, v: Self::V, n: usize) {
+        let mut part = [T::ZERO; 16];
+        // SAFETY: the caller has room for n numbers there.
+        unsafe {
+            Self::store(part.as_mut_ptr(), v);
+            std::ptr::copy_nonoverlapping(part.as_ptr(), p, n);
+        }
+    }
     /// `p`, which the compiler must not read from before it has `v`: loads that it moved ahead would fill the registers.
     #[inline(always)]
     unsafe fn after(p: *const T, v: Self::V) -> *const T {
@@ -101,7 +121,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     macro_rules! lanes {
-        ($name:ident, $t:ty, $v:ty, $n:expr, $rows:expr, $feature:literal, $reg:ident, $set1:ident, $load:ident, $store:ident, $fma:ident $(, $transpose:path)?) => {
+        ($name:ident, $t:ty, $v:ty, $n:expr, $rows:expr, $feature:literal, $reg:ident, $set1:ident, $load:ident, $store:ident, $fma:ident, $parts:ident $(, $transpose:path)?) => {
             // SAFETY, of every intrinsic below: the methods run inside `enter`, and pointers reach a whole vector.
             impl Lanes<$t> for $name {
                 type V = $v;
@@ -127,6 +147,16 @@ mod x86 {
                     // SAFETY: see above.
                     unsafe { $fma(a, b, c) }
                 }
+                #[inline(always)]
+                unsafe fn load_part(p: *const $t, n: usize) -> $v {
+                    // SAFETY: see above; no number behind the part is read.
+                    unsafe { $parts::load(p, n) }
+                }
+                #[inline(always)]
+                unsafe fn store_part(p: *mut $t, v: $v, n: usize) {
+                    // SAFETY: see above; no number behind the part is written.
+                    unsafe { $parts::store(p, v, n) }
+                }
                 #[target_feature(enable = $feature)]
                 #[inline]
                 unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
@@ -150,6 +180,63 @@ mod x86 {
         };
     }
 
+    /// The first `n` numbers of a vector, by masks: other numbers in memory are left alone.
+    macro_rules! parts {
+        ($name:ident, $t:ty, $v:ty, $feature:literal, $mask:expr, $load:expr, $store:expr) => {
+            mod $name {
+                use std::arch::x86_64::*;
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub unsafe fn load(p: *const $t, n: usize) -> $v {
+                    // SAFETY: the caller has n numbers there.
+                    unsafe { $load(p, $mask(n)) }
+                }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub unsafe fn store(p: *mut $t, v: $v, n: usize) {
+                    // SAFETY: the caller has room for n numbers there.
+                    unsafe { $store(p, $mask(n), v) }
+                }
+            }
+        };
+    }
+    parts!(
+        parts_256_f32,
+        f32,
+        __m256,
+        "avx2,fma",
+        |n| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+        |p, m| _mm256_maskload_ps(p, m),
+        |p, m, v| _mm256_maskstore_ps(p, m, v)
+    );
+    parts!(
+        parts_256_f64,
+        f64,
+        __m256d,
+        "avx2,fma",
+        |n| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
+        |p, m| _mm256_maskload_pd(p, m),
+        |p, m, v| _mm256_maskstore_pd(p, m, v)
+    );
+    parts!(
+        parts_512_f32,
+        f32,
+        __m512,
+        "avx512f,avx2,fma",
+        |n: usize| ((1u32 << n) - 1) as __mmask16,
+        |p, m| _mm512_maskz_loadu_ps(m, p),
+        |p, m, v| _mm512_mask_storeu_ps(p, m, v)
+    );
+    parts!(
+        parts_512_f64,
+        f64,
+        __m512d,
+        "avx512f,avx2,fma",
+        |n: usize| ((1u32 << n) - 1) as __mmask8,
+        |p, m| _mm512_maskz_loadu_pd(m, p),
+        |p, m, v| _mm512_mask_storeu_pd(p, m, v)
+    );
+
     pub struct Avx2;
     pub struct Avx512;
     lanes!(
@@ -163,7 +250,8 @@ mod x86 {
         _mm256_set1_ps,
         _mm256_loadu_ps,
         _mm256_storeu_ps,
-        _mm256_fmadd_ps
+        _mm256_fmadd_ps,
+        parts_256_f32
     );
     lanes!(
         Avx2,
@@ -176,7 +264,8 @@ mod x86 {
         _mm256_set1_pd,
         _mm256_loadu_pd,
         _mm256_storeu_pd,
-        _mm256_fmadd_pd
+        _mm256_fmadd_pd,
+        parts_256_f64
     );
     lanes!(
         Avx512,
@@ -190,6 +279,7 @@ mod x86 {
         _mm512_loadu_ps,
         _mm512_storeu_ps,
         _mm512_fmadd_ps,
+        parts_512_f32,
         transpose16
     );
     lanes!(
@@ -203,7 +293,8 @@ mod x86 {
         _mm512_set1_pd,
         _mm512_loadu_pd,
         _mm512_storeu_pd,
-        _mm512_fmadd_pd
+        _mm512_fmadd_pd,
+        parts_512_f64
     );
 
     /// `L`, whose numbers are `U`, for a `T` that is the same type: generic code cannot say so otherwise.
@@ -243,6 +334,16 @@ mod x86 {
         unsafe fn fma(a: L::V, b: L::V, c: L::V) -> L::V {
             // SAFETY: see above.
             unsafe { L::fma(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn load_part(p: *const T, n: usize) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::load_part(p.cast(), n) }
+        }
+        #[inline(always)]
+        unsafe fn store_part(p: *mut T, v: L::V, n: usize) {
+            // SAFETY: see above.
+            unsafe { L::store_part(p.cast(), v, n) }
         }
         #[inline(always)]
         unsafe fn after(p: *const T, v: L::V) -> *const T {

@@ -39,9 +39,10 @@ impl Case {
         let score = |key: usize| {
             let k = &self.k[(head * s.keys + key) * s.size..][..s.size];
             let product: f64 = q.iter().zip(k).map(|(q, k)| q * k).sum();
-            let added = s.mask.as_ref().map_or(0.0, |m| {
-                self.mask[m.starts[head] + if m.has_rows { query * s.keys } else { 0 } + key]
-            });
+            let added = s
+                .mask
+                .as_ref()
+                .map_or(0.0, |m| self.mask[m.starts[head] + if m.has_rows { query * s.keys } else { 0 } + key]);
             if s.causal && key > query { f64::NEG_INFINITY } else { s.scale * product + added }
         };
         let scores: Vec<f64> = (0..s.keys).map(score).collect();

@@ -3,7 +3,8 @@
 
 use super::super::ScaledDotProduct;
 use super::{
-    Inputs, KEYS, KeyBlock, Passed, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded,
+    Inputs, KEYS, KeyBlock, Passed, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows,
+    padded,
 };
 use crate::array::Output;
 use crate::array::scratch::Scratch;
@@ -231,7 +232,8 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
                 c_stride: b_stride,
                 add: true,
             };
-            of(&self.weights, &self.output_gradients, wide, &mut value_sums[block.first * wide..]).run::<L>(&self.zeros);
+            of(&self.weights, &self.output_gradients, wide, &mut value_sums[block.first * wide..])
+                .run::<L>(&self.zeros);
             of(&self.weight_gradients, &self.queries, size, &mut key_sums[block.first * size..]).run::<L>(&self.zeros);
             SmallProduct {
                 a: &self.weight_gradients,

@@ -1,9 +1,7 @@
 //! Outputs, and the logarithms of the sums.
 
 use super::super::ScaledDotProduct;
-use super::{
-    Inputs, KEYS, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded,
-};
+use super::{Inputs, KEYS, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded};
 use crate::array::scratch::{self, Scratch};
 use crate::error::Result;
 use crate::pool;

@@ -2,11 +2,12 @@
 
 use super::loops::TOGETHER;
 use crate::kernel::convolution::cpu::Conv;
+use crate::kernel::convolution::cpu::depthwise::Pass;
 
 /// Elements of the copy of a band, at most where a band of one row allows it.
 const BAND: usize = 1 << 13;
 /// The room behind a plane that vectors may reach into.
-pub(super) const SLACK: usize = 16 * TOGETHER;
+const SLACK: usize = 16 * TOGETHER;
 
 /// What a tap reads: its number in the kernel, and where that begins in the copy.
 #[derive(Clone, Copy)]
@@ -33,6 +34,12 @@ pub(super) struct PlaneLayout {
     /// Rows and columns that taps read behind those of the places.
     pub(super) more: [usize; 2],
     pub(super) stride: [usize; 2],
+    /// Columns of the copy from one number of a row of the source to the next: 2 where there are zeros between.
+    pub(super) spread: usize,
+    /// Columns from one place to the next: 2 where all are made, and every second one is a place.
+    pub(super) pick: usize,
+    /// Columns of the copy, as `step`, that have a number of the source.
+    pub(super) columns: Vec<(usize, usize)>,
     pub(super) results: Vec<Results>,
 }
 
@@ -46,22 +53,24 @@ impl PlaneLayout {
     pub(super) fn forward(c: &Conv) -> PlaneLayout {
         let [_, height, width] = c.output();
         let low = [0, 1].map(|a| -(c.pad[a + 1] as isize));
+        let (step, pick) = steps(c);
         let axis = |a: usize| PlaneTaps {
             taps: (0..c.kernel[a + 1])
                 .map(|k| k * c.dilation[a + 1])
-                .map(|at| Some((at % c.stride[a + 1], (at / c.stride[a + 1]) as isize)))
+                .map(|at| Some((at % step[a], (at / step[a]) as isize)))
                 .collect(),
         };
-        let results = Results { start: [0; 2], points: [height, width], taps: taps([&axis(0), &axis(1)], [0; 2]) };
+        let points = [height, (width - 1) * pick + 1];
+        let results = Results { start: [0; 2], points, taps: taps([&axis(0), &axis(1)], [0; 2]) };
         let source = [c.input[1], c.input[2]];
-        PlaneLayout::new(source, [height, width], [c.stride[1], c.stride[2]], low, [1; 2], vec![results])
+        PlaneLayout::new(source, [height, width], step, low, [1; 2], [1, pick], vec![results])
     }
 
     /// That of the gradient of x, which reads the result's.
     pub(super) fn data(c: &Conv) -> PlaneLayout {
         let [_, height, width] = c.output();
         let target = [c.input[1], c.input[2]];
-        let stride = [c.stride[1], c.stride[2]];
+        let (stride, spread) = steps(c);
         // Where a place of remainder `start` reads for a tap.
         let position = |a: usize, start: usize, k: usize| {
             let from = (start + c.pad[a + 1]) as isize - (k * c.dilation[a + 1]) as isize;
@@ -81,7 +90,7 @@ impl PlaneLayout {
                 results.push(Results { start: [top, left], points, taps });
             }
         }
-        PlaneLayout::new([height, width], target, [1; 2], low, stride, results)
+        PlaneLayout::new([height, width], target, [1; 2], low, stride, [spread, 1], results)
     }
 
     fn new(
@@ -90,11 +99,23 @@ impl PlaneLayout {
         step: [usize; 2],
         low: [isize; 2],
         stride: [usize; 2],
+        [spread, pick]: [usize; 2],
         results: Vec<Results>,
     ) -> PlaneLayout {
         let furthest = |a: usize| results.iter().flat_map(|r| &r.taps).map(|t| t.at[a]).max().unwrap_or(0);
         let more = [furthest(0), furthest(1)];
-        PlaneLayout { source, target, step, low, more, stride, results }
+        let mut l = PlaneLayout { source, target, step, low, more, stride, spread, pick, columns: Vec::new(), results };
+        l.columns = (0..step[1]).map(|left| l.inside(left)).collect();
+        l
+    }
+
+    /// Columns of a row of the copy, of remainder `left`, that lie inside the source.
+    fn inside(&self, left: usize) -> (usize, usize) {
+        let (step, low, pitch) = (self.step[1], left as isize + self.low[1], self.pitch());
+        let width = (self.source[1].max(1) - 1) * self.spread + 1;
+        let first = (-low).max(0).unsigned_abs().div_ceil(step).min(pitch);
+        let end = (width as isize - low).max(0).unsigned_abs().div_ceil(step).clamp(first, pitch);
+        (first, end)
     }
 
     /// Rows and columns of places, those of all remainders counted as one.
@@ -122,6 +143,21 @@ impl PlaneLayout {
         (rows + self.more[0]) * self.pitch() + self.more[1] + SLACK
     }
 
+    /// Elements of the results of so many rows, those of one remainder.
+    pub(super) fn sums(&self, rows: usize) -> usize {
+        rows * self.pitch() + SLACK
+    }
+
+    /// Elements that a task works in; `products`: those of its sums of weights.
+    pub(super) fn room(&self, pass: Pass, products: usize) -> usize {
+        let (rows, plane) = (self.rows(), self.plane(self.rows()));
+        match pass {
+            Pass::Forward => plane * (self.phases() + 1),
+            Pass::Data(_) => plane + self.sums(rows) * self.results.len(),
+            Pass::Weight(_) => plane * self.phases() + self.sums(rows) + products,
+        }
+    }
+
     /// Elements of the copy of a band of one row.
     pub(super) fn least(&self) -> usize {
         self.phases().saturating_mul((1 + self.more[0]).saturating_mul(self.pitch()))
@@ -130,6 +166,15 @@ impl PlaneLayout {
     /// Where the copy has what a tap reads for the first place.
     pub(super) fn distance(&self, t: &Tap, plane: usize) -> usize {
         (t.phase[0] * self.step[1] + t.phase[1]) * plane + t.at[0] * self.pitch() + t.at[1]
+    }
+}
+
+/// Distances of places as the copy has them, and of columns: a stride of 2 along rows is cheaper as zeros between numbers, or
+/// results that are not used, than by its remainders.
+fn steps(c: &Conv) -> ([usize; 2], usize) {
+    match c.stride[2] {
+        2 => ([c.stride[1], 1], 2),
+        step => ([c.stride[1], step], 1),
     }
 }
 

@@ -15,8 +15,8 @@ use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
-use layout::{PlaneLayout, Results, SLACK};
-use loops::{PlaneCorrelation, Products, every_second, spread, to_every_second};
+use layout::{PlaneLayout, Results};
+use loops::{BandCopy, BandStore, GradientRows, PlaneCorrelation, Products};
 
 /// Elements of the copy of a band of one row, at most.
 const LARGEST: usize = 1 << 15;
@@ -84,15 +84,27 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
         let points = layout.results.iter().map(|r| r.points[0] * r.points[1] * r.taps.len()).sum::<usize>();
         let work = points * self.maps() * if weight { c.batch } else { 1 };
         let join = (TASK / work.max(1)).clamp(1, count.max(1));
+        let room = layout.room(self.pass, self.maps() * self.taps() * L::N);
         pool::run(count.div_ceil(join), &|t| {
-            for i in t * join..count.min((t + 1) * join) {
-                let (n, channel) = (i / c.group, i % c.group);
-                let samples = if weight { 0..c.batch } else { n..n + 1 };
-                // SAFETY: L is what the machine has; no other task writes these channels of the samples.
-                unsafe { ChannelPlanes { a: self, layout: &layout, channel, samples }.run::<L>() }
-            }
+            let (mut taps, mut pace) = (TapTable::default(), Pace::new());
+            scratch::with(room, |room: &mut [T]| {
+                for i in t * join..count.min((t + 1) * join) {
+                    let (n, channel) = (i / c.group, i % c.group);
+                    let samples = if weight { 0..c.batch } else { n..n + 1 };
+                    let planes = ChannelPlanes { a: self, layout: &layout, channel, samples };
+                    // SAFETY: L is what the machine has; no other task writes these channels of the samples.
+                    unsafe { planes.run::<L>(room, &mut taps, &mut pace) }
+                }
+            })
         });
     }
+}
+
+/// Distances of taps, and their weights.
+#[derive(Default)]
+struct TapTable<T> {
+    at: Vec<usize>,
+    w: Vec<T>,
 }
 
 /// A channel of some samples, with its maps.
@@ -108,200 +120,146 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
     ///
     /// # Safety
     /// No other task writes these channels of the samples.
-    unsafe fn run<L: Lanes<T>>(self) {
+    unsafe fn run<L: Lanes<T>>(self, room: &mut [T], taps: &mut TapTable<T>, pace: &mut Pace) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.a.pass {
-                Pass::Forward => self.forward::<L>(),
-                Pass::Data(output) => self.data::<L>(output),
-                Pass::Weight(output) => self.weight::<L>(output),
+                Pass::Forward => self.forward::<L>(room, taps, pace),
+                Pass::Data(output) => self.data::<L>(output, room, taps, pace),
+                Pass::Weight(output) => self.weight::<L>(output, room, taps, pace),
             }
         }
     }
 }
 
 impl<T: Real> ChannelPlanes<'_, '_, T> {
-    /// Copies the band of places from row `first` on; `plane` elements for each remainder.
-    #[inline(always)]
-    fn copy(&self, source: &[T], first: usize, rows: usize, to: &mut [T], plane: usize) {
-        let (l, pitch) = (self.layout, self.layout.pitch());
-        for (phase, to) in to.chunks_exact_mut(plane).take(l.phases()).enumerate() {
-            let (top, left) = (phase / l.step[1], phase % l.step[1]);
-            let used = (rows + l.more[0]) * pitch;
-            for (r, row) in to[..used].chunks_exact_mut(pitch).enumerate() {
-                let at = ((first + r) * l.step[0] + top) as isize + l.low[0];
-                match usize::try_from(at).ok().filter(|&at| at < l.source[0]) {
-                    Some(at) => self.copy_row(&source[at * l.source[1]..][..l.source[1]], left, row),
-                    None => row.fill(T::ZERO),
-                }
-            }
-            to[used..].fill(T::ZERO);
-        }
-    }
-
-    #[inline(always)]
-    fn copy_row(&self, source: &[T], left: usize, row: &mut [T]) {
-        let (step, low) = (self.layout.step[1] as isize, left as isize + self.layout.low[1]);
-        // Columns whose source is inside.
-        let first = (-low).max(0).unsigned_abs().div_ceil(step as usize).min(row.len());
-        let end = (source.len() as isize - low).max(0).unsigned_abs().div_ceil(step as usize).clamp(first, row.len());
-        row[..first].fill(T::ZERO);
-        row[end..].fill(T::ZERO);
-        if first == end {
-            return;
-        }
-        let from = &source[(first as isize * step + low) as usize..];
-        match step {
-            1 => row[first..end].copy_from_slice(&from[..end - first]),
-            2 => every_second(&mut row[first..end], from),
-            _ => row[first..end].iter_mut().zip(from.iter().step_by(step as usize)).for_each(|(r, &s)| *r = s),
-        }
-    }
-
     /// Distances and weights of the taps of some results.
     #[inline(always)]
-    fn weights(&self, r: &Results, map: usize, plane: usize, at: &mut Vec<usize>, w: &mut Vec<T>) {
-        at.clear();
-        w.clear();
-        at.extend(r.taps.iter().map(|t| self.layout.distance(t, plane)));
+    fn weights(&self, r: &Results, map: usize, plane: usize, table: &mut TapTable<T>) {
+        table.at.clear();
+        table.w.clear();
+        table.at.extend(r.taps.iter().map(|t| self.layout.distance(t, plane)));
         // SAFETY: a weight of the map.
-        w.extend(r.taps.iter().map(|t| unsafe { *self.a.w.0.add(map * self.a.taps() + t.number) }));
+        table.w.extend(r.taps.iter().map(|t| unsafe { *self.a.w.0.add(map * self.a.taps() + t.number) }));
     }
 
-    unsafe fn forward<L: Lanes<T>>(&self) {
+    unsafe fn forward<L: Lanes<T>>(&self, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
         let (a, l) = (self.a, self.layout);
         let (rows, r) = (l.rows(), &l.results[0]);
         let plane = l.plane(rows);
-        let (mut at, mut w) = (Vec::new(), Vec::new());
-        let mut pace = Pace::new();
-        scratch::with(plane * (l.phases() + 1), |room: &mut [T]| {
-            let (copy, sums) = room.split_at_mut(plane * l.phases());
-            for n in self.samples.clone() {
-                // SAFETY: the channel's plane.
-                let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
-                for first in (0..r.points[0]).step_by(rows) {
-                    let rows = rows.min(r.points[0] - first);
-                    self.copy(source, first, rows, copy, plane);
-                    for map in self.channel * a.maps()..(self.channel + 1) * a.maps() {
-                        pace.step(rows * l.pitch());
-                        self.weights(r, map, plane, &mut at, &mut w);
-                        let bias = a.bias.map_or(T::ZERO, |b| b[map]);
-                        // SAFETY: the copy has what the taps reach.
-                        unsafe {
-                            let (from, n) = (&*copy, rows * l.pitch());
-                            L::enter(PlaneCorrelation::<T, false> { from, at: &at, w: &w, start: bias, sums, n });
-                        }
-                        // SAFETY: the task has the map's plane alone.
-                        unsafe {
-                            let y = a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]);
-                            self.store(r, first, rows, sums, y, Output::Write);
-                        }
+        let (copy, sums) = room.split_at_mut(plane * l.phases());
+        for n in self.samples.clone() {
+            // SAFETY: the channel's plane.
+            let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
+            for first in (0..r.points[0]).step_by(rows) {
+                let rows = rows.min(r.points[0] - first);
+                // SAFETY: L is what the machine has.
+                unsafe { L::enter(BandCopy { layout: l, source, first, rows, to: &mut *copy, plane }) }
+                for map in self.channel * a.maps()..(self.channel + 1) * a.maps() {
+                    pace.step(rows * l.pitch());
+                    self.weights(r, map, plane, table);
+                    let (start, n_sums) = (a.bias.map_or(T::ZERO, |b| b[map]), rows * l.pitch());
+                    let made = &mut *sums;
+                    // SAFETY: the copy has what the taps reach; the task has the map's plane alone.
+                    unsafe {
+                        L::enter(PlaneCorrelation::<T, false> {
+                            from: copy,
+                            at: &table.at,
+                            w: &table.w,
+                            start,
+                            sums: made,
+                            n: n_sums,
+                        });
+                        let to = a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]);
+                        let output = Output::Write;
+                        L::enter(BandStore { layout: l, results: r, first, rows, sums: &*sums, to, output });
                     }
                 }
-            }
-        });
-    }
-
-    unsafe fn data<L: Lanes<T>>(&self, output: Output) {
-        let (a, l) = (self.a, self.layout);
-        let (rows, [points, _]) = (l.rows(), l.points());
-        let (plane, size) = (l.plane(rows), rows * l.pitch() + SLACK);
-        let (mut at, mut w) = (Vec::new(), Vec::new());
-        let mut pace = Pace::new();
-        scratch::with(plane + size * l.results.len(), |room: &mut [T]| {
-            let (copy, sums) = room.split_at_mut(plane);
-            for n in self.samples.clone() {
-                for first in (0..points).step_by(rows) {
-                    let rows = rows.min(points - first);
-                    for m in 0..a.maps() {
-                        let map = self.channel * a.maps() + m;
-                        // SAFETY: the map's plane.
-                        let source = unsafe { a.y.read(a.y_at(n, map), l.source[0] * l.source[1]) };
-                        self.copy(source, first, rows, copy, plane);
-                        for (r, sums) in l.results.iter().zip(sums.chunks_exact_mut(size)) {
-                            pace.step(rows * l.pitch());
-                            self.weights(r, map, plane, &mut at, &mut w);
-                            // SAFETY: the copy has what the taps reach.
-                            unsafe {
-                                let (n, start, from) = (rows * l.pitch(), T::ZERO, &*copy);
-                                match m {
-                                    0 => {
-                                        L::enter(PlaneCorrelation::<T, false> { from, at: &at, w: &w, start, sums, n })
-                                    }
-                                    _ => L::enter(PlaneCorrelation::<T, true> { from, at: &at, w: &w, start, sums, n }),
-                                }
-                            }
-                        }
-                    }
-                    // SAFETY: the task has the channel's plane alone.
-                    let x = unsafe { a.x.slice(a.x_at(n, self.channel), l.target[0] * l.target[1]) };
-                    for (r, sums) in l.results.iter().zip(sums.chunks_exact(size)) {
-                        self.store(r, first, rows, sums, x, output);
-                    }
-                }
-            }
-        });
-    }
-
-    /// Writes the results of a band's rows to their places, or adds them.
-    #[inline(always)]
-    fn store(&self, r: &Results, first: usize, rows: usize, sums: &[T], to: &mut [T], output: Output) {
-        let l = self.layout;
-        for i in 0..rows.min(r.points[0].saturating_sub(first)) {
-            let from = &sums[i * l.pitch()..][..r.points[1]];
-            let at = ((first + i) * l.stride[0] + r.start[0]) * l.target[1] + r.start[1];
-            let to = &mut to[at..((first + i) * l.stride[0] + r.start[0] + 1) * l.target[1]];
-            match (l.stride[1], output) {
-                (1, Output::Write) => to.copy_from_slice(from),
-                (1, _) => to.iter_mut().zip(from).for_each(|(t, &v)| *t += v),
-                (2, Output::Write) => to_every_second(to, from),
-                (step, Output::Write) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t = v),
-                (step, _) => to.iter_mut().step_by(step).zip(from).for_each(|(t, &v)| *t += v),
             }
         }
     }
 
-    unsafe fn weight<L: Lanes<T>>(&self, output: Output) {
+    unsafe fn data<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
         let (a, l) = (self.a, self.layout);
-        let (rows, r, taps) = (l.rows(), &l.results[0], self.a.taps());
-        let (plane, size) = (l.plane(rows), rows * l.pitch() + SLACK);
-        let at: Vec<usize> = r.taps.iter().map(|t| l.distance(t, plane)).collect();
-        let mut pace = Pace::new();
-        scratch::with(plane * l.phases() + size + a.maps() * taps * L::N, |room: &mut [T]| {
-            let (copy, room) = room.split_at_mut(plane * l.phases());
-            let (gradient, sums) = room.split_at_mut(size);
-            sums.fill(T::ZERO);
-            for n in self.samples.clone() {
-                // SAFETY: the channel's plane.
-                let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
-                for first in (0..r.points[0]).step_by(rows) {
-                    let rows = rows.min(r.points[0] - first);
-                    self.copy(source, first, rows, copy, plane);
-                    for m in 0..a.maps() {
+        let (rows, [points, _]) = (l.rows(), l.points());
+        let (plane, size) = (l.plane(rows), l.sums(rows));
+        let (copy, sums) = room.split_at_mut(plane);
+        for n in self.samples.clone() {
+            for first in (0..points).step_by(rows) {
+                let rows = rows.min(points - first);
+                for m in 0..a.maps() {
+                    let map = self.channel * a.maps() + m;
+                    // SAFETY: the map's plane; L is what the machine has.
+                    unsafe {
+                        let source = a.y.read(a.y_at(n, map), l.source[0] * l.source[1]);
+                        L::enter(BandCopy { layout: l, source, first, rows, to: &mut *copy, plane });
+                    }
+                    for (r, sums) in l.results.iter().zip(sums.chunks_exact_mut(size)) {
                         pace.step(rows * l.pitch());
-                        // SAFETY: the map's plane.
-                        let gy = unsafe { a.y.read(a.y_at(n, self.channel * a.maps() + m), l.target[0] * l.target[1]) };
-                        spread(&gy[first * l.target[1]..][..rows * l.target[1]], l.target[1], l.pitch(), gradient);
+                        self.weights(r, map, plane, table);
+                        let (from, n, start, TapTable { at, w }) = (&*copy, rows * l.pitch(), T::ZERO, &*table);
                         // SAFETY: the copy has what the taps reach.
                         unsafe {
-                            let (n, sums) = (rows * l.pitch(), &mut sums[m * taps * L::N..]);
-                            L::enter(Products { from: copy, at: &at, y: gradient, n, sums });
+                            match m {
+                                0 => L::enter(PlaneCorrelation::<T, false> { from, at, w, start, sums, n }),
+                                _ => L::enter(PlaneCorrelation::<T, true> { from, at, w, start, sums, n }),
+                            }
                         }
                     }
                 }
-            }
-            for (k, sums) in sums.chunks_exact(L::N).enumerate() {
-                let mut sum = sums.iter().fold(T::ZERO, |s, &v| s + v);
-                if !sum.to_f64().is_finite() {
-                    sum = self.plainly(self.channel * a.maps() + k / taps, k % taps);
-                }
-                // SAFETY: a weight of one of the channel's maps.
-                unsafe {
-                    let to = a.w.0.add(self.channel * a.maps() * taps + k);
-                    *to = if output == Output::Accumulate { *to + sum } else { sum };
+                for (results, sums) in l.results.iter().zip(sums.chunks_exact(size)) {
+                    // SAFETY: the task has the channel's plane alone.
+                    unsafe {
+                        let to = a.x.slice(a.x_at(n, self.channel), l.target[0] * l.target[1]);
+                        L::enter(BandStore { layout: l, results, first, rows, sums, to, output });
+                    }
                 }
             }
-        });
+        }
+    }
+
+    unsafe fn weight<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
+        let (a, l) = (self.a, self.layout);
+        let (rows, r, taps) = (l.rows(), &l.results[0], self.a.taps());
+        let plane = l.plane(rows);
+        table.at.clear();
+        table.at.extend(r.taps.iter().map(|t| l.distance(t, plane)));
+        let (copy, room) = room.split_at_mut(plane * l.phases());
+        let (gradient, sums) = room.split_at_mut(l.sums(rows));
+        let sums = &mut sums[..a.maps() * taps * L::N];
+        sums.fill(T::ZERO);
+        for n in self.samples.clone() {
+            // SAFETY: the channel's plane.
+            let source = unsafe { a.x.read(a.x_at(n, self.channel), l.source[0] * l.source[1]) };
+            for first in (0..r.points[0]).step_by(rows) {
+                let rows = rows.min(r.points[0] - first);
+                // SAFETY: L is what the machine has.
+                unsafe { L::enter(BandCopy { layout: l, source, first, rows, to: &mut *copy, plane }) }
+                for m in 0..a.maps() {
+                    pace.step(rows * l.pitch());
+                    let n_sums = rows * l.pitch();
+                    // SAFETY: the map's plane; the copy has what the taps reach.
+                    unsafe {
+                        let gy = a.y.read(a.y_at(n, self.channel * a.maps() + m), l.target[0] * l.target[1]);
+                        let from = &gy[first * l.target[1]..][..rows * l.target[1]];
+                        L::enter(GradientRows { layout: l, from, to: &mut *gradient });
+                        let sums = &mut sums[m * taps * L::N..];
+                        L::enter(Products { from: copy, at: &table.at, y: gradient, n: n_sums, sums });
+                    }
+                }
+            }
+        }
+        for (k, sums) in sums.chunks_exact(L::N).enumerate() {
+            let mut sum = sums.iter().fold(T::ZERO, |s, &v| s + v);
+            if !sum.to_f64().is_finite() {
+                sum = self.plainly(self.channel * a.maps() + k / taps, k % taps);
+            }
+            // SAFETY: a weight of one of the channel's maps.
+            unsafe {
+                let to = a.w.0.add(self.channel * a.maps() * taps + k);
+                *to = if output == Output::Accumulate { *to + sum } else { sum };
+            }
+        }
     }
 
     /// The gradient of a weight, summed over the places alone: an infinite number in the copy meets zeros between them.
