@@ -8,6 +8,8 @@ use crate::dtype::Real;
 /// Vectors of `N` numbers. The methods are safe to call only inside `enter`.
 pub trait Lanes<T: Real>: 'static {
     type V: Copy;
+    /// Some lanes.
+    type M: Copy + Send + Sync;
     /// Numbers in a vector.
     const N: usize;
     /// Scalars a tile has at most, so that two vectors for each fit the registers.
@@ -16,25 +18,23 @@ pub trait Lanes<T: Real>: 'static {
     unsafe fn load(p: *const T) -> Self::V;
     unsafe fn store(p: *mut T, v: Self::V);
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// Lanes `from` to `to <= N`.
+    unsafe fn mask(from: usize, to: usize) -> Self::M;
+    /// Numbers of some lanes, zeros in the others, whose memory is not touched.
+    unsafe fn load_masked(p: *const T, m: Self::M) -> Self::V;
+    /// The numbers of some lanes alone.
+    unsafe fn store_masked(p: *mut T, m: Self::M, v: Self::V);
     /// The first `n <= N` numbers, and zeros.
     #[inline(always)]
     unsafe fn load_part(p: *const T, n: usize) -> Self::V {
-        let mut part = [T::ZERO; 16];
         // SAFETY: the caller has n numbers there.
-        unsafe {
-            std::ptr::copy_nonoverlapping(p, part.as_mut_ptr(), n);
-            Self::load(part.as_ptr())
-        }
+        unsafe { Self::load_masked(p, Self::mask(0, n)) }
     }
     /// The first `n <= N` numbers alone.
     #[inline(always)]
     unsafe fn store_part(p: *mut T, v: Self::V, n: usize) {
-        let mut part = [T::ZERO; 16];
         // SAFETY: the caller has room for n numbers there.
-        unsafe {
-            Self::store(part.as_mut_ptr(), v);
-            std::ptr::copy_nonoverlapping(part.as_ptr(), p, n);
-        }
+        unsafe { Self::store_masked(p, Self::mask(0, n), v) }
     }
     /// `p`, which the compiler must not read from before it has `v`: loads that it moved ahead would fill the registers.
     #[inline(always)]
@@ -88,6 +88,7 @@ pub struct ScalarLanes;
 
 impl<T: Real> Lanes<T> for ScalarLanes {
     type V = [T; 4];
+    type M = (usize, usize);
     const N: usize = 4;
     const ROWS: usize = 4;
     #[inline(always)]
@@ -108,6 +109,20 @@ impl<T: Real> Lanes<T> for ScalarLanes {
     unsafe fn fma(a: [T; 4], b: [T; 4], c: [T; 4]) -> [T; 4] {
         std::array::from_fn(|i| c[i] + a[i] * b[i])
     }
+    #[inline(always)]
+    unsafe fn mask(from: usize, to: usize) -> (usize, usize) {
+        (from, to)
+    }
+    #[inline(always)]
+    unsafe fn load_masked(p: *const T, (from, to): (usize, usize)) -> [T; 4] {
+        // SAFETY: the caller has numbers in these lanes.
+        std::array::from_fn(|i| if (from..to).contains(&i) { unsafe { *p.wrapping_add(i) } } else { T::ZERO })
+    }
+    #[inline(always)]
+    unsafe fn store_masked(p: *mut T, (from, to): (usize, usize), v: [T; 4]) {
+        // SAFETY: the caller has room in these lanes.
+        (from..to).for_each(|i| unsafe { *p.wrapping_add(i) = v[i] })
+    }
     unsafe fn enter<J: WithLanes<T>>(job: J) {
         // SAFETY: nothing to switch on.
         unsafe { job.call::<ScalarLanes>() }
@@ -125,6 +140,7 @@ mod x86 {
             // SAFETY, of every intrinsic below: the methods run inside `enter`, and pointers reach a whole vector.
             impl Lanes<$t> for $name {
                 type V = $v;
+                type M = $parts::M;
                 const N: usize = $n;
                 const ROWS: usize = $rows;
                 #[inline(always)]
@@ -148,14 +164,19 @@ mod x86 {
                     unsafe { $fma(a, b, c) }
                 }
                 #[inline(always)]
-                unsafe fn load_part(p: *const $t, n: usize) -> $v {
-                    // SAFETY: see above; no number behind the part is read.
-                    unsafe { $parts::load(p, n) }
+                unsafe fn mask(from: usize, to: usize) -> $parts::M {
+                    // SAFETY: see above.
+                    unsafe { $parts::mask(from, to) }
                 }
                 #[inline(always)]
-                unsafe fn store_part(p: *mut $t, v: $v, n: usize) {
-                    // SAFETY: see above; no number behind the part is written.
-                    unsafe { $parts::store(p, v, n) }
+                unsafe fn load_masked(p: *const $t, m: $parts::M) -> $v {
+                    // SAFETY: see above; no other number is read.
+                    unsafe { $parts::load(p, m) }
+                }
+                #[inline(always)]
+                unsafe fn store_masked(p: *mut $t, m: $parts::M, v: $v) {
+                    // SAFETY: see above; no other number is written.
+                    unsafe { $parts::store(p, m, v) }
                 }
                 #[target_feature(enable = $feature)]
                 #[inline]
@@ -180,61 +201,82 @@ mod x86 {
         };
     }
 
-    /// The first `n` numbers of a vector, by masks: other numbers in memory are left alone.
+    /// Some lanes of a vector: other numbers in memory are left alone.
     macro_rules! parts {
-        ($name:ident, $t:ty, $v:ty, $feature:literal, $mask:expr, $load:expr, $store:expr) => {
+        ($name:ident, $t:ty, $v:ty, $m:ty, $feature:literal, $mask:expr, $load:ident, $store:ident) => {
             mod $name {
                 use std::arch::x86_64::*;
+                pub type M = $m;
                 #[target_feature(enable = $feature)]
                 #[inline]
-                pub unsafe fn load(p: *const $t, n: usize) -> $v {
-                    // SAFETY: the caller has n numbers there.
-                    unsafe { $load(p, $mask(n)) }
+                pub unsafe fn mask(from: usize, to: usize) -> M {
+                    $mask(from, to)
                 }
                 #[target_feature(enable = $feature)]
                 #[inline]
-                pub unsafe fn store(p: *mut $t, v: $v, n: usize) {
-                    // SAFETY: the caller has room for n numbers there.
-                    unsafe { $store(p, $mask(n), v) }
+                pub unsafe fn load(p: *const $t, m: M) -> $v {
+                    // SAFETY: the caller has numbers in these lanes.
+                    unsafe { parts!(@load $load p m) }
+                }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub unsafe fn store(p: *mut $t, m: M, v: $v) {
+                    // SAFETY: the caller has room in these lanes.
+                    unsafe { $store(p, m, v) }
                 }
             }
         };
+        (@load _mm512_maskz_loadu_ps $p:ident $m:ident) => { _mm512_maskz_loadu_ps($m, $p) };
+        (@load _mm512_maskz_loadu_pd $p:ident $m:ident) => { _mm512_maskz_loadu_pd($m, $p) };
+        (@load $load:ident $p:ident $m:ident) => { $load($p, $m) };
     }
     parts!(
         parts_256_f32,
         f32,
         __m256,
+        __m256i,
         "avx2,fma",
-        |n| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-        |p, m| _mm256_maskload_ps(p, m),
-        |p, m, v| _mm256_maskstore_ps(p, m, v)
+        |from, to| {
+            let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            let below = |n: usize| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), lanes);
+            _mm256_andnot_si256(below(from), below(to))
+        },
+        _mm256_maskload_ps,
+        _mm256_maskstore_ps
     );
     parts!(
         parts_256_f64,
         f64,
         __m256d,
+        __m256i,
         "avx2,fma",
-        |n| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
-        |p, m| _mm256_maskload_pd(p, m),
-        |p, m, v| _mm256_maskstore_pd(p, m, v)
+        |from, to| {
+            let lanes = _mm256_setr_epi64x(0, 1, 2, 3);
+            let below = |n: usize| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), lanes);
+            _mm256_andnot_si256(below(from), below(to))
+        },
+        _mm256_maskload_pd,
+        _mm256_maskstore_pd
     );
     parts!(
         parts_512_f32,
         f32,
         __m512,
+        __mmask16,
         "avx512f,avx2,fma",
-        |n: usize| ((1u32 << n) - 1) as __mmask16,
-        |p, m| _mm512_maskz_loadu_ps(m, p),
-        |p, m, v| _mm512_mask_storeu_ps(p, m, v)
+        |from: usize, to: usize| ((1u32 << to) - 1 & !((1u32 << from) - 1)) as __mmask16,
+        _mm512_maskz_loadu_ps,
+        _mm512_mask_storeu_ps
     );
     parts!(
         parts_512_f64,
         f64,
         __m512d,
+        __mmask8,
         "avx512f,avx2,fma",
-        |n: usize| ((1u32 << n) - 1) as __mmask8,
-        |p, m| _mm512_maskz_loadu_pd(m, p),
-        |p, m, v| _mm512_mask_storeu_pd(p, m, v)
+        |from: usize, to: usize| ((1u32 << to) - 1 & !((1u32 << from) - 1)) as __mmask8,
+        _mm512_maskz_loadu_pd,
+        _mm512_mask_storeu_pd
     );
 
     pub struct Avx2;
@@ -313,6 +355,7 @@ mod x86 {
     // SAFETY, of every call below: the caller's promise; `dispatch` makes T and U the same type.
     impl<T: Real, U: Real, L: Lanes<U>> Lanes<T> for Same<U, L> {
         type V = L::V;
+        type M = L::M;
         const N: usize = L::N;
         const ROWS: usize = L::ROWS;
         #[inline(always)]
@@ -336,14 +379,19 @@ mod x86 {
             unsafe { L::fma(a, b, c) }
         }
         #[inline(always)]
-        unsafe fn load_part(p: *const T, n: usize) -> L::V {
+        unsafe fn mask(from: usize, to: usize) -> L::M {
             // SAFETY: see above.
-            unsafe { L::load_part(p.cast(), n) }
+            unsafe { L::mask(from, to) }
         }
         #[inline(always)]
-        unsafe fn store_part(p: *mut T, v: L::V, n: usize) {
+        unsafe fn load_masked(p: *const T, m: L::M) -> L::V {
             // SAFETY: see above.
-            unsafe { L::store_part(p.cast(), v, n) }
+            unsafe { L::load_masked(p.cast(), m) }
+        }
+        #[inline(always)]
+        unsafe fn store_masked(p: *mut T, m: L::M, v: L::V) {
+            // SAFETY: see above.
+            unsafe { L::store_masked(p.cast(), m, v) }
         }
         #[inline(always)]
         unsafe fn after(p: *const T, v: L::V) -> *const T {

@@ -20,7 +20,7 @@ fn every_second<T: Copy>(to: &mut [T], from: &[T]) {
 
 /// Numbers `0, 2, ..` of `to` are those of `from`, with zeros between.
 #[inline(always)]
-fn with_zeros<T: Real>(to: &mut [T], from: &[T]) {
+pub(super) fn with_zeros<T: Real>(to: &mut [T], from: &[T]) {
     let (pairs, last) = to.as_chunks_mut::<2>();
     let n = pairs.len();
     pairs.iter_mut().zip(from).for_each(|(t, &s)| *t = [s, T::ZERO]);

@@ -7,6 +7,7 @@
 
 mod layout;
 mod loops;
+mod narrow;
 
 use super::depthwise::Pass;
 use super::{ChannelOrder, Conv};
@@ -17,6 +18,7 @@ use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use layout::{PlaneLayout, Results};
 use loops::{BandCopy, BandStore, GradientRows, PlaneCorrelation, Products};
+use narrow::NarrowRows;
 
 /// Elements of the copy of a band of one row, at most.
 const LARGEST: usize = 1 << 15;
@@ -84,7 +86,9 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
         let points = layout.results.iter().map(|r| r.points[0] * r.points[1] * r.taps.len()).sum::<usize>();
         let work = points * self.maps() * if weight { c.batch } else { 1 };
         let join = (TASK / work.max(1)).clamp(1, count.max(1));
-        let room = layout.room(self.pass, self.maps() * self.taps() * L::N);
+        let products = self.maps() * self.taps() * L::N;
+        let narrow = narrow::suits(c, self.pass, L::N).then(|| NarrowRows::new::<T, L>(c, self.pass));
+        let room = narrow.as_ref().map_or_else(|| layout.room(self.pass, products), |rows| rows.room(products));
         pool::run(count.div_ceil(join), &|t| {
             let (mut taps, mut pace) = (TapTable::default(), Pace::new());
             scratch::with(room, |room: &mut [T]| {
@@ -93,7 +97,12 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
                     let samples = if weight { 0..c.batch } else { n..n + 1 };
                     let planes = ChannelPlanes { a: self, layout: &layout, channel, samples };
                     // SAFETY: L is what the machine has; no other task writes these channels of the samples.
-                    unsafe { planes.run::<L>(room, &mut taps, &mut pace) }
+                    unsafe {
+                        match &narrow {
+                            Some(rows) => planes.run_narrow::<L>(rows, room, &mut taps, &mut pace),
+                            None => planes.run::<L>(room, &mut taps, &mut pace),
+                        }
+                    }
                 }
             })
         });
@@ -249,6 +258,16 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                 }
             }
         }
+        // SAFETY: no other task has these weights.
+        unsafe { self.finish_weights::<L>(sums, output) }
+    }
+
+    /// Adds up the vectors of sums of each tap.
+    ///
+    /// # Safety
+    /// No other task has the weights of the channel's maps.
+    unsafe fn finish_weights<L: Lanes<T>>(&self, sums: &[T], output: Output) {
+        let (a, taps) = (self.a, self.a.taps());
         for (k, sums) in sums.chunks_exact(L::N).enumerate() {
             let mut sum = sums.iter().fold(T::ZERO, |s, &v| s + v);
             if !sum.to_f64().is_finite() {

@@ -1,0 +1,310 @@
+//! Planes whose rows are few vectors long: read where they lie, what is outside by masks, without a copy.
+
+use super::loops::with_zeros;
+use super::{ChannelPlanes, TapTable};
+use crate::array::Output;
+use crate::dtype::Real;
+use crate::kernel::convolution::cpu::Conv;
+use crate::kernel::convolution::cpu::depthwise::Pass;
+use crate::pool::Pace;
+use crate::simd::lanes::{Lanes, WithLanes};
+
+/// Vectors of a row, and columns of a kernel, at most.
+const VECTORS: usize = 4;
+const COLUMNS: usize = 7;
+
+/// What each row of results reads, and how its columns lie in it.
+pub(super) struct NarrowRows<M> {
+    /// Rows of the source and of the kernel, those of result `i` from `starts[i]` to `starts[i + 1]`.
+    reads: Vec<(usize, usize)>,
+    starts: Vec<usize>,
+    /// Columns of a row of the source, with zeros between its numbers where `spread` is 2.
+    width: usize,
+    spread: usize,
+    /// Rows and columns of the source as it lies in memory.
+    source: [usize; 2],
+    /// Columns of results, of which every `pick`th is a place.
+    columns: usize,
+    pick: usize,
+    vectors: usize,
+    /// For each column of the kernel how far its numbers are from the results', and the lanes that are inside, a mask a vector.
+    shifts: Vec<isize>,
+    masks: Vec<M>,
+    ends: Vec<M>,
+}
+
+/// Whether the rows of a pass are few vectors of `lanes` numbers long.
+pub(super) fn suits(c: &Conv, pass: Pass, lanes: usize) -> bool {
+    let width = if matches!(pass, Pass::Data(_)) { c.input[2] } else { (c.output()[2] - 1) * c.stride[2] + 1 };
+    c.stride[2] <= 2 && c.kernel[2] <= COLUMNS && width <= VECTORS * lanes
+}
+
+impl<M: Copy> NarrowRows<M> {
+    pub(super) fn new<T: Real, L: Lanes<T, M = M>>(c: &Conv, pass: Pass) -> NarrowRows<M> {
+        let [_, height, width] = c.output();
+        let (stride, is_data) = ([c.stride[1], c.stride[2]], matches!(pass, Pass::Data(_)));
+        let wide = (width - 1) * stride[1] + 1;
+        let place = |k: usize, axis: usize| (k * c.dilation[axis]) as isize - c.pad[axis] as isize;
+        // The row of the source that a row of results reads by a row of the kernel.
+        let row = |i: usize, k: usize| match is_data {
+            false => usize::try_from((i * stride[0]) as isize + place(k, 1)).ok().filter(|&r| r < c.input[1]),
+            true => {
+                let at = usize::try_from(i as isize - place(k, 1)).ok()?;
+                (at.is_multiple_of(stride[0]) && at / stride[0] < height).then_some(at / stride[0])
+            }
+        };
+        let rows = if is_data { c.input[1] } else { height };
+        let (mut reads, mut starts) = (Vec::new(), vec![0]);
+        for i in 0..rows {
+            reads.extend((0..c.kernel[1]).filter_map(|k| Some((row(i, k)?, k))));
+            starts.push(reads.len());
+        }
+        let (source, inside, columns) = match is_data {
+            false => ([c.input[1], c.input[2]], c.input[2], wide),
+            true => ([height, width], wide, c.input[2]),
+        };
+        let vectors = columns.div_ceil(L::N);
+        let shifts: Vec<isize> = (0..c.kernel[2]).map(|k| place(k, 2) * if is_data { -1 } else { 1 }).collect();
+        let lane = |at: isize| at.clamp(0, L::N as isize) as usize;
+        let mask = |shift: isize, v: usize| {
+            let first = shift + (v * L::N) as isize;
+            let (from, to) = (lane(-first), lane(inside as isize - first));
+            // SAFETY: L is what the machine has.
+            unsafe { L::mask(from.min(to), to) }
+        };
+        let masks = shifts.iter().flat_map(|&s| (0..vectors).map(move |v| mask(s, v))).collect();
+        // SAFETY: as above.
+        let ends = (0..vectors).map(|v| unsafe { L::mask(0, L::N.min(columns - v * L::N)) }).collect();
+        let (spread, pick) = if is_data { (stride[1], 1) } else { (1, stride[1]) };
+        NarrowRows { reads, starts, width: inside, spread, source, columns, pick, vectors, shifts, masks, ends }
+    }
+
+    /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
+    pub(super) fn room(&self, products: usize) -> usize {
+        (self.source[0] * self.width).max(self.rows() * self.columns) + products
+    }
+}
+
+impl<T: Real> ChannelPlanes<'_, '_, T> {
+    /// # Safety
+    /// No other task writes these channels of the samples; `rows` are those of the pass.
+    pub(super) unsafe fn run_narrow<L: Lanes<T>>(
+        self,
+        rows: &NarrowRows<L::M>,
+        room: &mut [T],
+        table: &mut TapTable<T>,
+        pace: &mut Pace,
+    ) {
+        let (a, taps) = (self.a, self.a.taps());
+        let maps = self.channel * a.maps()..(self.channel + 1) * a.maps();
+        if let Pass::Weight(_) = a.pass {
+            room[rows.rows() * rows.columns..].fill(T::ZERO);
+        }
+        for n in self.samples.clone() {
+            for map in maps.clone() {
+                pace.step(rows.reads.len() * rows.columns);
+                table.w.clear();
+                // SAFETY: the map's weights, and planes that this task alone writes.
+                unsafe {
+                    let (x, y) = (a.x.add(a.x_at(n, self.channel)), a.y.add(a.y_at(n, map)));
+                    match a.pass {
+                        Pass::Forward => {
+                            table.w.extend_from_slice(a.w.read(map * taps, taps));
+                            let start = a.bias.map_or(T::ZERO, |b| b[map]);
+                            let (source, to) = (x.0.cast_const(), y.0);
+                            L::enter(NarrowCorrelation { rows, source, w: &table.w, start, to, output: Output::Write });
+                        }
+                        Pass::Data(output) => {
+                            table.w.extend_from_slice(a.w.read(map * taps, taps));
+                            let source = rows.spread_out(y.0.cast_const(), room);
+                            let output = if map == maps.start { output } else { Output::Accumulate };
+                            L::enter(NarrowCorrelation { rows, source, w: &table.w, start: T::ZERO, to: x.0, output });
+                        }
+                        Pass::Weight(_) => {
+                            let m = map - maps.start;
+                            let (room, sums) = room.split_at_mut(rows.rows() * rows.columns);
+                            let sums = &mut sums[m * taps * L::N..][..taps * L::N];
+                            let gradient = rows.picked(y.0.cast_const(), room);
+                            L::enter(NarrowProducts { rows, source: x.0.cast_const(), gradient, sums });
+                        }
+                    }
+                }
+            }
+        }
+        if let Pass::Weight(output) = a.pass {
+            let sums = &room[rows.rows() * rows.columns..][..a.maps() * taps * L::N];
+            // SAFETY: no other task has these weights.
+            unsafe { self.finish_weights::<L>(sums, output) }
+        }
+    }
+}
+
+impl<M> NarrowRows<M> {
+    fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The rows of a source with zeros between their numbers, or the source itself.
+    unsafe fn spread_out<T: Real>(&self, from: *const T, room: &mut [T]) -> *const T {
+        if self.spread == 1 {
+            return from;
+        }
+        let [rows, width] = self.source;
+        // SAFETY: the source has these rows.
+        let from = unsafe { std::slice::from_raw_parts(from, rows * width) };
+        from.chunks_exact(width).zip(room.chunks_exact_mut(self.width)).for_each(|(from, to)| with_zeros(to, from));
+        room.as_ptr()
+    }
+
+    /// The rows of a gradient with zeros where no place is, or the gradient itself.
+    unsafe fn picked<T: Real>(&self, from: *const T, room: &mut [T]) -> *const T {
+        if self.pick == 1 {
+            return from;
+        }
+        let (rows, width) = (self.rows(), self.columns.div_ceil(self.pick));
+        // SAFETY: the gradient has these rows.
+        let from = unsafe { std::slice::from_raw_parts(from, rows * width) };
+        from.chunks_exact(width).zip(room.chunks_exact_mut(self.columns)).for_each(|(from, to)| with_zeros(to, from));
+        room.as_ptr()
+    }
+}
+
+/// Calls `$f::<L, V, K>` for so many vectors and columns of the kernel.
+macro_rules! sizes {
+    ($self:ident, $f:ident, $vectors:expr, $columns:expr) => {
+        sizes!(@v $self, $f, $vectors, $columns; 1 2 3 4)
+    };
+    (@v $self:ident, $f:ident, $vectors:expr, $columns:expr; $($v:literal)*) => {
+        match $vectors {
+            $($v => sizes!(@k $self, $f, $v, $columns; 1 2 3 4 5 6 7),)*
+            _ => unreachable!("a row has at most VECTORS vectors"),
+        }
+    };
+    (@k $self:ident, $f:ident, $v:literal, $columns:expr; $($k:literal)*) => {
+        match $columns {
+            // SAFETY: the caller's promise.
+            $($k => unsafe { $self.$f::<L, $v, $k>() },)*
+            _ => unreachable!("a kernel has at most COLUMNS columns"),
+        }
+    };
+}
+
+/// Results of all rows: `start` and the sum over the taps.
+struct NarrowCorrelation<'a, T, M> {
+    rows: &'a NarrowRows<M>,
+    source: *const T,
+    w: &'a [T],
+    start: T,
+    to: *mut T,
+    output: Output,
+}
+
+impl<T: Real, M: Copy> WithLanes<T> for NarrowCorrelation<'_, T, M> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        sizes!(self, run, self.rows.vectors, self.rows.shifts.len())
+    }
+}
+
+impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
+    // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
+    #[allow(clippy::needless_range_loop)]
+    #[inline(always)]
+    unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
+        let r = self.rows;
+        debug_assert!(r.reads.iter().all(|(_, k)| (k + 1) * K <= self.w.len()), "a weight for each tap");
+        assert!(
+            r.shifts.len() == K && r.masks.len() == K * V && r.ends.len() == V && size_of::<M>() == size_of::<L::M>()
+        );
+        // SAFETY: masks are those of L, which has one type for them; what they cover lies in the rows.
+        unsafe {
+            let (masks, ends) = (*r.masks.as_ptr().cast::<[[L::M; V]; K]>(), *r.ends.as_ptr().cast::<[L::M; V]>());
+            let shifts: [isize; K] = *r.shifts.as_ptr().cast();
+            for i in 0..r.rows() {
+                let mut v = [L::splat(self.start); V];
+                for &(row, k) in &r.reads[r.starts[i]..r.starts[i + 1]] {
+                    let (from, w) = (self.source.wrapping_add(row * r.width), self.w.as_ptr().add(k * K));
+                    for c in 0..K {
+                        let (x, w) = (from.wrapping_offset(shifts[c]), L::splat(*w.add(c)));
+                        for j in 0..V {
+                            let x = L::load_masked(x.wrapping_add(j * L::N), masks[c][j]);
+                            v[j] = L::fma(x, w, v[j]);
+                        }
+                    }
+                }
+                if r.pick > 1 {
+                    let mut all = [[T::ZERO; 16]; V];
+                    for j in 0..V {
+                        L::store(all.as_mut_ptr().cast::<T>().add(j * L::N), v[j]);
+                    }
+                    let (all, n) = (all.as_flattened(), r.columns.div_ceil(2));
+                    let to = std::slice::from_raw_parts_mut(self.to.add(i * n), n);
+                    to.iter_mut().zip(all.as_chunks::<2>().0).for_each(|(t, s)| *t = s[0]);
+                    continue;
+                }
+                for j in 0..V {
+                    let (to, end) = (self.to.add(i * r.columns + j * L::N), ends[j]);
+                    let sum = match self.output {
+                        Output::Write => v[j],
+                        Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
+                    };
+                    L::store_masked(to, end, sum);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to the vector of sums of each tap the products of what it reads and the gradient's rows.
+struct NarrowProducts<'a, T, M> {
+    rows: &'a NarrowRows<M>,
+    source: *const T,
+    gradient: *const T,
+    sums: &'a mut [T],
+}
+
+impl<T: Real, M: Copy> WithLanes<T> for NarrowProducts<'_, T, M> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        sizes!(self, run, self.rows.vectors, self.rows.shifts.len())
+    }
+}
+
+impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
+    #[allow(clippy::needless_range_loop)] // as above
+    #[inline(always)]
+    unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
+        let r = self.rows;
+        assert!(
+            r.shifts.len() == K && r.masks.len() == K * V && r.ends.len() == V && size_of::<M>() == size_of::<L::M>()
+        );
+        let kernel_rows = self.sums.len() / (K * L::N);
+        // SAFETY: as above; there is a vector of sums for each tap.
+        unsafe {
+            let (masks, ends) = (*r.masks.as_ptr().cast::<[[L::M; V]; K]>(), *r.ends.as_ptr().cast::<[L::M; V]>());
+            let shifts: [isize; K] = *r.shifts.as_ptr().cast();
+            for kernel_row in 0..kernel_rows {
+                let sums = self.sums.as_mut_ptr().add(kernel_row * K * L::N);
+                let mut v = [L::splat(T::ZERO); K];
+                for c in 0..K {
+                    v[c] = L::load(sums.add(c * L::N));
+                }
+                for i in 0..r.rows() {
+                    let reads = &r.reads[r.starts[i]..r.starts[i + 1]];
+                    let Some(&(row, _)) = reads.iter().find(|(_, k)| *k == kernel_row) else { continue };
+                    let (from, g) = (self.source.wrapping_add(row * r.width), self.gradient.add(i * r.columns));
+                    for j in 0..V {
+                        let g = L::load_masked(g.wrapping_add(j * L::N), ends[j]);
+                        for c in 0..K {
+                            let x = from.wrapping_offset(shifts[c]).wrapping_add(j * L::N);
+                            v[c] = L::fma(L::load_masked(x, masks[c][j]), g, v[c]);
+                        }
+                    }
+                }
+                for c in 0..K {
+                    L::store(sums.add(c * L::N), v[c]);
+                }
+            }
+        }
+    }
+}
