@@ -16,7 +16,7 @@ use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use crate::with_real;
-use gates::{CellBackward, CellForward, HiddenUnits, Rows};
+use gates::{CellBackward, CellForward, GatesBackward, GatesForward, HiddenUnits, Rows};
 use std::ops::Range;
 
 /// Multiplications in a step from which it is shared out.
@@ -154,7 +154,7 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
                         unsafe { L::enter(tiles) }
                     }
                     // SAFETY: the arrays have the sizes of the layer; each task has columns of its own.
-                    unsafe { gates::forward(&chunk, block, &step) }
+                    unsafe { L::enter(GatesForward { units: &chunk, block, step: &step }) }
                 });
             });
         }
@@ -250,7 +250,7 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
                 let (gh, room) = rest.split_at_mut(size);
                 product(task, behind, gh, carried);
                 // SAFETY: as forward.
-                unsafe { gates::backward(&chunk(task), &step, gh, carried, gc, room) }
+                unsafe { L::enter(GatesBackward { units: &chunk(task), step: &step, gh, carried, gc, room }) }
             });
         }
         let first = (c.steps > 0).then(|| c.time(s.direction, 0));

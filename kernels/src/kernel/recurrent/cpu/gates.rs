@@ -1,9 +1,13 @@
-//! The gates of some hidden units, for all samples of a step.
+//! The gates of some hidden units, for all samples of a step: plain loops, compiled for the instruction set at hand.
 
 use super::super::Cell;
 use crate::expr::op::Unary;
 use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Lanes, WithLanes};
 use crate::simd::{self, SimdReal};
+
+/// Numbers that are computed side by side, so that the compiler has vectors for them.
+const SIDE: usize = 16;
 
 /// Rows of an array that lie so far apart.
 #[derive(Clone, Copy)]
@@ -54,6 +58,7 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// The array has them, and no other thread writes them.
+    #[inline(always)]
     unsafe fn row<'a, T>(&self, rows: Rows<T>, gate: usize, b: usize) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { rows.0.read(b * rows.1 + gate * self.hidden + self.first, self.n) }
@@ -63,6 +68,7 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// As `row`, and no other thread reads them.
+    #[inline(always)]
     unsafe fn row_mut<'a, T>(&self, rows: Rows<T>, gate: usize, b: usize) -> &'a mut [T] {
         // SAFETY: the caller's promise.
         unsafe { rows.0.slice(b * rows.1 + gate * self.hidden + self.first, self.n) }
@@ -72,6 +78,7 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// As `row`.
+    #[inline(always)]
     pub(super) unsafe fn read<T: Copy>(&self, block: &mut [T], rows: Rows<T>) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
             // SAFETY: the caller's promise.
@@ -83,11 +90,13 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// As `row`.
+    #[inline(always)]
     pub(super) unsafe fn write<T: Copy>(&self, block: &[T], rows: Rows<T>) {
         // SAFETY: the caller's promise.
         unsafe { self.write_gate(block, rows, 0) }
     }
 
+    #[inline(always)]
     unsafe fn write_gate<T: Copy>(&self, block: &[T], rows: Rows<T>, gate: usize) {
         for (b, from) in block.chunks_exact(self.width).enumerate() {
             // SAFETY: the caller's promise.
@@ -96,6 +105,7 @@ impl HiddenUnits {
     }
 
     /// Adds an array's numbers to a block.
+    #[inline(always)]
     unsafe fn add<T: SimdReal>(&self, block: &mut [T], rows: Rows<T>, gate: usize) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
             // SAFETY: the caller's promise.
@@ -105,22 +115,32 @@ impl HiddenUnits {
     }
 }
 
-/// `block` has the products of the state for each gate, and room for one more.
+/// The gates and the state of a step. `block` has the products of the state for each gate, and room for one more.
 ///
-/// # Safety
 /// The arrays have a row for each sample, and no other thread works on these units.
-pub(super) unsafe fn forward<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
-    let size = c.batch * c.width;
-    // SAFETY: the caller's promise.
-    unsafe {
-        match c.cell {
-            Cell::Tanh | Cell::Relu => simple(c, &mut block[..size], s),
-            Cell::Lstm => lstm(c, block, s),
-            Cell::Gru => gru(c, block, s),
+pub(super) struct GatesForward<'a, T> {
+    pub(super) units: &'a HiddenUnits,
+    pub(super) block: &'a mut [T],
+    pub(super) step: &'a CellForward<T>,
+}
+
+impl<T: SimdReal> WithLanes<T> for GatesForward<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let GatesForward { units: c, block, step: s } = self;
+        let size = c.batch * c.width;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match c.cell {
+                Cell::Tanh | Cell::Relu => simple(c, &mut block[..size], s),
+                Cell::Lstm => lstm(c, block, s),
+                Cell::Gru => gru(c, block, s),
+            }
         }
     }
 }
 
+#[inline(always)]
 unsafe fn simple<T: SimdReal>(c: &HiddenUnits, h: &mut [T], s: &CellForward<T>) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -134,6 +154,7 @@ unsafe fn simple<T: SimdReal>(c: &HiddenUnits, h: &mut [T], s: &CellForward<T>) 
     }
 }
 
+#[inline(always)]
 unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let (Some(before), Some(after)) = (s.c, s.extra) else { return };
@@ -147,9 +168,8 @@ unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>
         let (gates, state) = block.split_at_mut(4 * size);
         let [i, f, n, o] = [0, 1, 2, 3].map(|g| &gates[g * size..][..size]);
         c.read(state, before);
-        for k in 0..size {
-            state[k] = f[k] * state[k] + i[k] * n[k];
-        }
+        let (from, to) = ([f, i, n].map(<[T]>::as_ptr), state[..size].as_mut_ptr());
+        side_by_side(size, [from[0], from[1], from[2], to], [to], |[f, i, n, c]| [f * c + i * n]);
         c.write(state, after);
         map(Unary::Tanh, state);
         state.iter_mut().zip(o).for_each(|(h, &o)| *h = o * *h);
@@ -157,6 +177,7 @@ unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>
     }
 }
 
+#[inline(always)]
 unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let Some(extra) = s.extra else { return };
@@ -178,54 +199,99 @@ unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>)
         c.write_gate(z, s.gates, 1);
         c.write_gate(n, s.gates, 2);
         c.read(h, s.h);
-        for k in 0..size {
-            h[k] = (T::ONE - z[k]) * n[k] + z[k] * h[k];
-        }
+        let (from, to) = ([&*z, &*n].map(<[T]>::as_ptr), h[..size].as_mut_ptr());
+        side_by_side(size, [from[0], from[1], to], [to], |[z, n, h]| [(T::ONE - z) * n + z * h]);
         c.write(h, s.out);
     }
 }
 
-/// The gradients of a step's sums. `gh` has the gradient of the state that the steps behind give; `carried` gets what goes to the state
-/// before by no product. `gc` is the gradient of c.
+/// The gradients of a step's sums.
 ///
-/// # Safety
-/// As `forward`.
-pub(super) unsafe fn backward<T: SimdReal>(
-    c: &HiddenUnits,
-    s: &CellBackward<T>,
-    gh: &mut [T],
-    carried: &mut [T],
-    gc: &mut [T],
-    room: &mut [T],
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(g) = s.g_out {
-            c.add(gh, g, 0);
-        }
-        match c.cell {
-            Cell::Tanh | Cell::Relu => {
-                carried.fill(T::ZERO);
-                (0..c.batch).for_each(|b| simple_backward(c, s, b, &gh[b * c.width..]));
+/// The arrays are as those of [`GatesForward`].
+pub(super) struct GatesBackward<'a, T> {
+    pub(super) units: &'a HiddenUnits,
+    pub(super) step: &'a CellBackward<T>,
+    /// The gradient of the state that the steps behind give.
+    pub(super) gh: &'a mut [T],
+    /// Gets what goes to the state before by no product.
+    pub(super) carried: &'a mut [T],
+    /// The gradient of c.
+    pub(super) gc: &'a mut [T],
+    pub(super) room: &'a mut [T],
+}
+
+impl<T: SimdReal> WithLanes<T> for GatesBackward<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let GatesBackward { units: c, step: s, gh, carried, gc, room } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(g) = s.g_out {
+                c.add(gh, g, 0);
             }
-            Cell::Lstm => {
-                carried.fill(T::ZERO);
-                let Some(state) = s.extra else { return };
-                c.read(room, state);
-                map(Unary::Tanh, room);
-                for b in 0..c.batch {
-                    let at = b * c.width;
-                    lstm_backward(c, s, b, &gh[at..], &room[at..], &mut gc[at..]);
+            match c.cell {
+                Cell::Tanh | Cell::Relu => {
+                    carried.fill(T::ZERO);
+                    (0..c.batch).for_each(|b| simple_backward(c, s, b, &gh[b * c.width..]));
                 }
+                Cell::Lstm => {
+                    carried.fill(T::ZERO);
+                    let Some(state) = s.extra else { return };
+                    c.read(room, state);
+                    map(Unary::Tanh, room);
+                    for b in 0..c.batch {
+                        let at = b * c.width;
+                        lstm_backward(c, s, b, &gh[at..], &room[at..], &mut gc[at..]);
+                    }
+                }
+                Cell::Gru => (0..c.batch).for_each(|b| {
+                    let at = b * c.width;
+                    gru_backward(c, s, b, &gh[at..], &mut carried[at..]);
+                }),
             }
-            Cell::Gru => (0..c.batch).for_each(|b| {
-                let at = b * c.width;
-                gru_backward(c, s, b, &gh[at..], &mut carried[at..]);
-            }),
         }
     }
 }
 
+/// Calls `f` for `n` places, `SIDE` together and those at the end one by one: with what is there in `from`, for what comes to `to`.
+/// An array may be read and written.
+///
+/// # Safety
+/// The arrays have `n` numbers.
+#[inline(always)]
+unsafe fn side_by_side<T: SimdReal, const I: usize, const O: usize>(
+    n: usize,
+    from: [*const T; I],
+    to: [*mut T; O],
+    f: impl Fn([T; I]) -> [T; O],
+) {
+    let whole = n / SIDE * SIDE;
+    for at in (0..whole).step_by(SIDE) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let read: [[T; SIDE]; I] = std::array::from_fn(|i| from[i].add(at).cast::<[T; SIDE]>().read());
+            let mut made = [[T::ZERO; SIDE]; O];
+            for k in 0..SIDE {
+                let all = f(std::array::from_fn(|i| read[i][k]));
+                for o in 0..O {
+                    made[o][k] = all[o];
+                }
+            }
+            for o in 0..O {
+                to[o].add(at).cast::<[T; SIDE]>().write(made[o]);
+            }
+        }
+    }
+    for k in whole..n {
+        // SAFETY: the same.
+        unsafe {
+            let all = f(std::array::from_fn(|i| *from[i].add(k)));
+            (0..O).for_each(|o| *to[o].add(k) = all[o]);
+        }
+    }
+}
+
+#[inline(always)]
 unsafe fn simple_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: usize, gh: &[T]) {
     // SAFETY: the caller's promise.
     let (h, sums) = unsafe { (c.row(s.gates, 0, b), c.row_mut(s.sums, 0, b)) };
@@ -240,6 +306,7 @@ unsafe fn simple_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: 
     }
 }
 
+#[inline(always)]
 unsafe fn lstm_backward<T: SimdReal>(
     c: &HiddenUnits,
     s: &CellBackward<T>,
@@ -253,17 +320,27 @@ unsafe fn lstm_backward<T: SimdReal>(
     let ([i, f, n, o], [si, sf, sn, so], before) = unsafe {
         ([0, 1, 2, 3].map(|g| c.row(s.gates, g, b)), [0, 1, 2, 3].map(|g| c.row_mut(s.sums, g, b)), c.row(before, 0, b))
     };
-    let (gh, tanh, gc) = (&gh[..c.n], &tanh[..c.n], &mut gc[..c.n]);
-    for k in 0..c.n {
-        let g = gc[k] + gh[k] * o[k] * (T::ONE - tanh[k] * tanh[k]);
-        si[k] = g * n[k] * i[k] * (T::ONE - i[k]);
-        sf[k] = g * before[k] * f[k] * (T::ONE - f[k]);
-        so[k] = gh[k] * tanh[k] * o[k] * (T::ONE - o[k]);
-        sn[k] = g * i[k] * (T::ONE - n[k] * n[k]);
-        gc[k] = g * f[k];
+    let (gh, tanh, gc) = (&gh[..c.n], &tanh[..c.n], gc[..c.n].as_mut_ptr());
+    let from = [i, f, n, o, before, tanh, gh].map(<[T]>::as_ptr);
+    let [i, f, n, o, before, tanh, gh] = from;
+    let to = [si, sf, sn, so].map(<[T]>::as_mut_ptr);
+    // SAFETY: rows of c.n numbers.
+    unsafe {
+        side_by_side(c.n, [i, f, n, o, before, tanh, gh, gc], [to[0], to[1], to[2], to[3], gc], |x| {
+            let [i, f, n, o, before, tanh, gh, gc] = x;
+            let g = gc + gh * o * (T::ONE - tanh * tanh);
+            [
+                g * n * i * (T::ONE - i),
+                g * before * f * (T::ONE - f),
+                g * i * (T::ONE - n * n),
+                gh * tanh * o * (T::ONE - o),
+                g * f,
+            ]
+        });
     }
 }
 
+#[inline(always)]
 unsafe fn gru_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: usize, gh: &[T], carried: &mut [T]) {
     let Some(extra) = s.extra else { return };
     // SAFETY: the caller's promise.
@@ -271,12 +348,13 @@ unsafe fn gru_backward<T: SimdReal>(c: &HiddenUnits, s: &CellBackward<T>, b: usi
         let gates = [0, 1, 2].map(|g| c.row(s.gates, g, b));
         (gates, [0, 1, 2, 3].map(|g| c.row_mut(s.sums, g, b)), c.row(s.h, 0, b), c.row(extra, 0, b))
     };
-    for k in 0..c.n {
-        let g = gh[k] * (T::ONE - z[k]) * (T::ONE - n[k] * n[k]);
-        sr[k] = g * of_state[k] * r[k] * (T::ONE - r[k]);
-        sz[k] = gh[k] * (h[k] - n[k]) * z[k] * (T::ONE - z[k]);
-        sx[k] = g;
-        sh[k] = g * r[k];
-        carried[k] = gh[k] * z[k];
+    let from = [r, z, n, h, of_state, &gh[..c.n]].map(<[T]>::as_ptr);
+    let to = [sr, sz, sx, sh, &mut carried[..c.n]].map(<[T]>::as_mut_ptr);
+    // SAFETY: rows of c.n numbers.
+    unsafe {
+        side_by_side(c.n, from, to, |[r, z, n, h, of_state, gh]| {
+            let g = gh * (T::ONE - z) * (T::ONE - n * n);
+            [g * of_state * r * (T::ONE - r), gh * (h - n) * z * (T::ONE - z), g, g * r, gh * z]
+        });
     }
 }
