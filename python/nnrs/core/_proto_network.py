@@ -17,6 +17,11 @@ from ._proto_parts import ProtoFunction, ProtoVariable
 class ProtoNetwork:
     """A network as a description: `network(x)` makes its graph.
 
+    Args:
+        owner: The `ProtoGraph` that it belongs to.
+        name: Its name.
+        batch_size: Samples in a batch.
+
     Attributes:
         variables: `ProtoVariable`s by name, but for parameters.
         parameters: `ProtoVariable`s of parameters by name.
@@ -197,7 +202,11 @@ class ProtoNetwork:
         return made
 
     def promote(self, callback: Any) -> ProtoNetwork:
-        """The network as a `NnpNetworkPass` changes it; without one, itself."""
+        """The network as a pass changes it.
+
+        Args:
+            callback: A `NnpNetworkPass`; None: the network stays as it is.
+        """
         from ..utils._network_pass import PassNetwork
 
         if callback is None:
@@ -211,6 +220,9 @@ class ProtoNetwork:
 
     def execute_on_proto(self, execute: Callable[[ProtoFunction], Any]) -> None:
         """Call `execute` with each function that the outputs need, each behind those whose outputs it reads.
+
+        Args:
+            execute: Called with a `ProtoFunction`.
 
         Raises:
             ValueError: If a function reads what follows from its own output.
@@ -251,7 +263,14 @@ class ProtoNetwork:
     def save(
         self, filename: Any, include_parameter: bool = False, variable_batch_size: bool = True, executors: Any = None
     ) -> None:
-        """Write the network to a file: see `nnrs.graph_def.save`."""
+        """Write the network to a file, as `nnrs.graph_def.save` does.
+
+        Args:
+            filename: Path, or a file open for writing.
+            include_parameter: Whether '.nntxt' and '.protobuf' have the parameters; '.nnp' always has.
+            variable_batch_size: Whether the batch's size is left open.
+            executors: List of dicts: how networks are run.
+        """
         from .graph_def import save
 
         save(filename, [self], include_parameter, variable_batch_size, executors=executors)

@@ -25,6 +25,11 @@ class ProtoVariable:
         parent: The name of the function that makes it, or None.
         required: The names of the functions that read it.
         variable_instance: Its Variable in the graph that was made last.
+
+    >>> from nnrs.core import graph_def  # functions take them from then on
+    >>> x = ProtoVariable((16, 3), name="x")
+    >>> -x * 2 + 1
+    <ProtoVariable 'AddScalar_out' (16, 3)>
     """
 
     def __init__(self, shape: Any, name: str | None = None, need_grad: bool = False, var_type: str = "Buffer") -> None:
@@ -65,12 +70,21 @@ class ProtoVariable:
         return self._proto
 
     def prepare_renaming(self, renames: dict[str, str]) -> None:
-        """Note the name in `proto`, if it is another one."""
+        """Note the name in `proto`, if it is another one.
+
+        Args:
+            renames: Dict that gets it, by the old one.
+        """
         if self._proto is not None and self._proto.name != self.name:
             renames[str(self.name)] = self._proto.name
 
     def update_from_proto(self, rng: Any, renames: dict[str, str]) -> None:
-        """Become what `proto` was changed to."""
+        """Become what `proto` was changed to.
+
+        Args:
+            rng: Not used; initial values come from `nnrs.random`.
+            renames: New names by the old ones.
+        """
         if self._proto is None:
             return
         self.name = renames.get(str(self.name), self.name)
@@ -218,7 +232,11 @@ class ProtoFunction:
         return made
 
     def update_from_proto(self, renames: dict[str, str]) -> ProtoFunction:
-        """Become what `proto` was changed to."""
+        """Become what `proto` was changed to.
+
+        Args:
+            renames: New names of variables by the old ones.
+        """
         if self._proto is not None:
             self._take(self._proto)
             self._proto = None
@@ -241,7 +259,11 @@ class ProtoFunction:
 
 
 def _argument_field(f_type: str) -> str | None:
-    """The field of `Function` that has the arguments of functions of this type."""
+    """The field of `Function` that has the arguments of functions of this type.
+
+    >>> _argument_field("Affine")
+    'affine_param'
+    """
     fields = message_class("Function")._fields
     return next((name for name, f in fields.items() if f.kind == f"{f_type}Parameter"), None)
 

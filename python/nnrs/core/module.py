@@ -80,6 +80,10 @@ class Module:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The network; subclasses give it.
 
+        Args:
+            *args: What the module is called with.
+            **kwargs: What the module is called with.
+
         Raises:
             NotImplementedError: If the subclass does not.
         """
@@ -213,7 +217,12 @@ class Module:
             raise ArgumentError(message("set_parameter", "key", what, hint=hint))
 
     def set_parameters(self, params: Mapping[str, Variable], raise_if_missing: bool = False) -> None:
-        """`set_parameter` for each entry of a dict."""
+        """`set_parameter` for each entry of a dict.
+
+        Args:
+            params: Variables by their names, as `get_parameters` gives them.
+            raise_if_missing: Whether a module that is not there is an error.
+        """
         for key, param in params.items():
             self.set_parameter(key, param, raise_if_missing)
 
