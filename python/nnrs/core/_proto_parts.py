@@ -27,9 +27,9 @@ class ProtoVariable:
         variable_instance: Its Variable in the graph that was made last.
 
     >>> from nnrs.core import graph_def  # functions take them from then on
-    >>> x = ProtoVariable((16, 3), name="x")
-    >>> -x * 2 + 1
-    <ProtoVariable 'AddScalar_out' (16, 3)>
+    >>> with graph_def.graph(name="net"):
+    ...     -ProtoVariable((16, 3), name="x") * 2 + 1
+    <ProtoVariable '@net/AddScalar_out' (16, 3)>
     """
 
     def __init__(self, shape: Any, name: str | None = None, need_grad: bool = False, var_type: str = "Buffer") -> None:
