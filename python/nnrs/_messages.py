@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from . import _core
+from . import _core, _protobuf
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 
@@ -61,12 +61,23 @@ class MessageMap(dict[str, Any]):
 
     def __init__(self, field: FieldInfo) -> None:
         super().__init__()
-        entry = message_class(field.kind)
-        self._make = message_class(entry._fields["value"].kind)
+        self._entry = message_class(field.kind)
+        self._make = message_class(self._entry._fields["value"].kind)
+
+    def GetEntryClass(self) -> type[Message]:
+        """The class of the messages that have a name and its message."""
+        return self._entry
 
     def __missing__(self, key: str) -> Any:
         made = self[key] = self._make()
         return made
+
+
+class _Described:
+    """The attribute `DESCRIPTOR`: the class's descriptor of the package protobuf."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return _protobuf.descriptor(owner.__name__)
 
 
 class Message:
@@ -89,6 +100,7 @@ class Message:
     _fields: ClassVar[dict[str, FieldInfo]]
     _values: dict[str, Any]
     _present: bool
+    DESCRIPTOR = _Described()
 
     def __init__(self, **fields: Any) -> None:
         object.__setattr__(self, "_values", {})
@@ -169,10 +181,19 @@ class Message:
         found = [name for name, f in self._fields.items() if f.one_of and self.HasField(name)]
         return found[0] if found else None
 
-    def ListFields(self) -> list[tuple[FieldInfo, Any]]:
-        """All fields that are set, with their values, by number."""
+    def ListFields(self) -> list[tuple[Any, Any]]:
+        """All fields that are set, with their values, by number. With the package protobuf its descriptors of them."""
         names = [name for name in self._fields if _is_set(self._values.get(name))]
-        return [(self._fields[name], getattr(self, name)) for name in names]
+        about: Any = _protobuf.field_descriptors(type(self).__name__) or self._fields
+        return [(about[name], getattr(self, name)) for name in names]
+
+    def ByteSize(self) -> int:
+        """How many bytes `SerializeToString` gives."""
+        return len(self.SerializeToString())
+
+    def IsInitialized(self) -> bool:
+        """Whether nothing is missing that must be there: always, as nothing must."""
+        return True
 
     def MergeFrom(self, other: Message) -> None:
         """Take over what another message of this kind has; lists grow."""
@@ -313,7 +334,10 @@ def _checked(name: str, field: FieldInfo, value: Any) -> Any:
             if isinstance(value, (float, np.floating)) and number != value:
                 raise ValueError
             return number
-        return bool(value) if field.kind == "flag" else float(np.float32(value))
+        if field.kind == "flag":
+            return bool(value)
+        is_double = _protobuf.number_kind(name, field.name, field.kind) == "double"
+        return float(value) if is_double else float(np.float32(value))
     except OverflowError:
         raise ArgumentError(message(name, field.name, "a number of 64 bits", describe(value))) from None
     except (TypeError, ValueError):

@@ -13,7 +13,10 @@ from ._missing import missing_name
 from ._modes import auto_forward as auto_forward_mode
 from ._modes import context_scope, get_auto_forward, get_current_context
 
-__all__ = ["Function", "Info", "PythonFunction"]
+__all__ = ["Function", "Info", "PythonFunction", "UnsafeVariable"]
+
+UnsafeVariable = Variable
+"""What the methods of a `PythonFunction` get: in nnrs Variables, which share data and gradient with the graph's."""
 
 
 _CONVOLUTION = "base_axis pad stride dilation group channel_last"
