@@ -84,8 +84,8 @@ class Description:
         made = ProtoFunction._of(message_class("Function")._of(_core.record_function(f)), self.network)
         made.name = unique_name(self.function_names, name)
         made.inputs = [self._input(x, f"{name}_in", known) for x in f.inputs]
-        for y in f.outputs:
-            v = ProtoVariable(y.shape, unique_name(self.variable_names, f"{name}_out"))
+        for i, y in enumerate(f.outputs):
+            v = ProtoVariable(y.shape, self._output_name(i, f"{name}_out"))
             v.parent = made.name
             known[y.data] = self.network.variables[str(v.name)] = v
             made.outputs.append(str(v.name))
@@ -107,6 +107,15 @@ class Description:
             text = "names of their own for the variables of a network"
             raise ArgumentError(message("ProtoVariable", "name", text, f"'{v.name}' twice"))
         return v.name
+
+    def _output_name(self, i: int, usual: str) -> str:
+        """The name of an output: the usual one, or the one that the network's `renaming` gives."""
+        wanted = usual if self.network.renaming is None else self.network.renaming(i, usual)
+        found = unique_name(self.variable_names, wanted)
+        if wanted != usual and (found != wanted or found in self.network.variables):
+            text = "names of their own for the variables of a network"
+            raise ArgumentError(message("ProtoGraphGenerator", "names", text, f"'{wanted}' twice"))
+        return found
 
     def finish(self, names: dict[Any, str]) -> None:
         """Give the parameters their names: those in `names`, by their arrays, or the function's and a number."""

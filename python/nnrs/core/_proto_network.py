@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ class ProtoNetwork:
         self.outputs: list[str] = []
         self.repeat_info: dict[str, int] = {}
         self.arguments: dict[str, Any] = {}
+        self.renaming: Callable[[int, str], str] | None = None  # gives outputs of described functions their names
         self._given: dict[str, Any] = {}  # Variables that a pass has put in the place of others
 
     def __getitem__(self, item: str) -> Any:
@@ -176,6 +178,57 @@ class ProtoNetwork:
             graph.set_parameter(name, v)
             if name in self.parameters:
                 self.parameters[name].variable_instance = v
+
+    @staticmethod
+    def create_function_instance(ctx: Any, f: Message, g: Any, create_func: Callable[..., Any]) -> ProtoFunction:
+        """The `ProtoFunction` of a message.
+
+        Args:
+            ctx: The context, for `create_func`.
+            f: The message `Function`.
+            g: The network that gets it.
+            create_func: Gives an object with the function's `arguments`, called with `ctx` and `f`.
+        """
+        made = ProtoFunction._of(f, g)
+        if not made._is_loop_control:
+            made.args = dict(create_func(ctx, f).arguments or {})
+        return made
+
+    def resolve_function_parameters(self, function: ProtoFunction, params: dict[Any, str]) -> Iterator[str]:
+        """Give the inputs of a function that are Variables their names, and note them as parameters.
+
+        Args:
+            function: A function of the network, some of whose inputs are keys of Variables in `parameters`.
+            params: Names by arrays (`v.data`); without one a parameter is named by the function and a number.
+
+        Returns:
+            Iterator over the keys that were replaced.
+        """
+        for i, key in enumerate(function.inputs):
+            v: Any = self.variables.get(key) or self.parameters.get(key)
+            if isinstance(v, Variable):
+                name = params.get(v.data) or f"{function.name}_{i}"
+                made = self.parameters[name] = ProtoVariable(v.shape, name, v.need_grad, "Parameter")
+                made.variable_instance = v
+                made.initializer = getattr(v.info, "initializer", None)
+                made.required.append(function.name)
+                function.inputs[i] = name
+                yield key
+
+    def update_actual_shape_of_reshape(self) -> None:
+        """Put the size that follows from the input where the shape of a `Reshape` has -1.
+
+        Raises:
+            ValueError: If a shape has several, or does not fit.
+        """
+        for f in self.forward_sequence():
+            if f.type == "Reshape" and any(n < 0 for n in f.args["shape"]):
+                shape = list(f.args["shape"])
+                size, rest = math.prod(self._variable(f.inputs[0]).shape), math.prod(n for n in shape if n >= 0)
+                if sum(n < 0 for n in shape) > 1 or rest == 0 or size % rest:
+                    expected = f"one size of -1 at most, for {size} elements"
+                    raise ArgumentError(message(f"function '{f.name}'", "shape", expected, shape))
+                f.args["shape"] = [size // rest if n < 0 else n for n in shape]
 
     def clone(self) -> ProtoNetwork:
         """A copy, whose graph is kept with it."""

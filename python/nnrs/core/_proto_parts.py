@@ -175,12 +175,20 @@ def _fill_initializer(to: Message, initializer: Any) -> None:
 class ProtoFunction:
     """A function of a network: its type, its arguments, and the names of what it reads and makes.
 
+    One that has just been made is put into the network that is being described by calling it with ProtoVariables.
+
     Args:
         func: Not used; NNabla's.
         f_type: NNabla's name of the function, as "Affine".
         args: Its arguments by name.
         name: Its name in the network.
         owner: The network.
+
+    >>> from nnrs.core import graph_def
+    >>> with graph_def.graph(name="net") as g:
+    ...     y = ProtoFunction(None, "LeakyReLU", {"alpha": 0.5})([ProtoVariable((2, 3), name="x")])
+    >>> y, g.net.functions["@net/LeakyReLU"].args["alpha"]
+    (<ProtoVariable '@net/LeakyReLU_out' (2, 3)>, 0.5)
     """
 
     def __init__(self, func: Any, f_type: str, args: Any, name: str | None = None, owner: Any = None) -> None:
@@ -203,8 +211,49 @@ class ProtoFunction:
     def __getitem__(self, item: str) -> Any:
         return self.__dict__[item]
 
+    def __call__(self, inputs: Any = (), n_outputs: int = -1) -> Any:
+        """Put the function into the network that is being described.
+
+        Args:
+            inputs: List of ProtoVariables, and Variables of parameters.
+            n_outputs: Not used; the function says how many it has.
+
+        Returns:
+            The ProtoVariable that it makes, or a tuple of them.
+
+        Raises:
+            ValueError: If NNabla has no function of this type, or inputs or arguments do not fit.
+        """
+        from . import _proto_calls
+
+        return _proto_calls.describe(self, inputs)
+
+    def graph_call(self, **kwargs: Any) -> None:
+        """Make the function of the graph: it reads and sets the `variable_instance` of its variables.
+
+        Parameters are those of the network's graph, as in a call of the network.
+
+        Args:
+            batch_size: Samples in a batch, where a shape leaves that open; by default 1.
+
+        Raises:
+            ValueError: If an input has no `variable_instance`, or the graph cannot be made.
+        """
+        from . import _proto_calls
+
+        _proto_calls.graph_call(self, **kwargs)
+
+    @property
+    def _is_loop_control(self) -> bool:
+        """Whether it begins or ends a loop."""
+        return self.type in ("RepeatStart", "RepeatEnd", "RecurrentInput", "RecurrentOutput", "Delay")
+
     def clone(self, owner: Any) -> ProtoFunction:
-        """A copy in another network."""
+        """A copy in another network.
+
+        Args:
+            owner: The network.
+        """
         made = copy.copy(self)
         made.owner = weakref.ref(owner)
         made.args, made.inputs, made.outputs = copy.deepcopy(self.args), list(self.inputs), list(self.outputs)

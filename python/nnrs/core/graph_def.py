@@ -25,6 +25,7 @@ from .._missing import missing_name
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope
 from ._proto_builder import FlatModule, LoopControlFunction, ProtoGraphBuilder, RepeatInfo
+from ._proto_generator import ProtoGraphGenerator
 from ._proto_graph import ProtoExecutor, ProtoGraph
 from ._proto_network import ProtoNetwork
 from ._proto_parts import ProtoFunction, ProtoVariable
@@ -36,6 +37,7 @@ __all__ = [
     "ProtoFunction",
     "ProtoGraph",
     "ProtoGraphBuilder",
+    "ProtoGraphGenerator",
     "ProtoNetwork",
     "ProtoVariable",
     "RepeatInfo",
@@ -65,6 +67,7 @@ for _kind in (
     ProtoFunction,
     ProtoGraph,
     ProtoGraphBuilder,
+    ProtoGraphGenerator,
     ProtoNetwork,
     ProtoVariable,
     RepeatInfo,
