@@ -18,7 +18,7 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
+    "ext.cuda": "experimental",
 }
 """Missing names by the module that NNabla has them in."""
 

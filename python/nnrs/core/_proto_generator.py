@@ -1,4 +1,8 @@
-"""Graphs that are there as descriptions, function by function: for `Variable.visit` in a block of `graph_def.graph`."""
+"""Graphs that are there as descriptions, function by function: for `Variable.visit` in a block of `graph_def.graph`.
+
+>>> ProtoGraphGenerator({"x": Variable((2,))}, {}).names.values()
+dict_values(['x'])
+"""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class ProtoFunction:
 
     >>> from nnrs.core import graph_def
     >>> with graph_def.graph(name="net") as g:
-    ...     y = ProtoFunction(None, "LeakyReLU", {"alpha": 0.5})([ProtoVariable((2, 3), name="x")])
+    ...     y = ProtoFunction(None, "LeakyReLU", {"alpha": 0.5, "inplace": False})([ProtoVariable((2, 3), name="x")])
     >>> y, g.net.functions["@net/LeakyReLU"].args["alpha"]
     (<ProtoVariable '@net/LeakyReLU_out' (2, 3)>, 0.5)
     """
