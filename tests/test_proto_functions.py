@@ -185,3 +185,34 @@ def test_names_for_parameters() -> None:
     assert list(g.net.resolve_function_parameters(f, {v.data: "v"})) == ["#1", "#2"]
     assert f.inputs == ["x", "v", "@net/ReLU_2"]
     assert g.net.parameters["v"].variable_instance is v and g.net.parameters["@net/ReLU_2"].shape == (3,)
+
+
+def test_changes_count_in_the_next_graph() -> None:
+    with graph_def.graph(name="net") as g:
+        F.leaky_relu(ProtoVariable((1, 2), name="x"), alpha=0.5)
+    f, x = g.net.functions["@net/LeakyReLU"], nn.Variable.from_numpy_array([[-4.0, 4.0]])
+    before = g(x)
+    f.args["alpha"] = 0.25
+    after = g(x)
+    nn.forward_all([before, after])
+    assert (before.d.tolist(), after.d.tolist()) == ([[-2.0, 4.0]], [[-1.0, 4.0]])
+    assert g.net.as_proto().function[0].leaky_relu_param.alpha == 0.25
+
+
+def test_inputs_with_initial_values_are_shared() -> None:
+    with graph_def.graph() as g:
+        for name in ("one", "two"):
+            with graph_def.graph_name(name):
+                F.relu(ProtoVariable((2, 3), name="z"))
+    for name in ("one", "two"):
+        g.networks[name].variables["z"].initializer = nn.initializer.ConstantInitializer(3)
+    y, _ = g.one(), g.two()
+    z = g.one.variables["z"].variable_instance
+    assert z == g.two.variables["z"].variable_instance == g.global_variables["z"] and z.need_grad
+    y.forward()
+    assert y.d.tolist() == [[3.0] * 3] * 2
+    given = nn.Variable((2, 3))
+    g.one(given)
+    assert g.one.variables["z"].variable_instance == given and g.global_variables["z"] == z
+    g.one.variables["z"].shape = (-1, 3)
+    assert g.one(batch_size=5).shape == (5, 3)  # as large as it has to be

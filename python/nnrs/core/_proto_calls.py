@@ -74,7 +74,7 @@ def _instance(here: str, v: ProtoVariable) -> Variable:
 def _alone(network: Any, f: ProtoFunction) -> dict[str, Any]:
     """A network of this function alone, as the core takes it."""
     made = message_class("Network")(name=network.name or "", batch_size=network.batch_size or 0)
-    made.variable.extend(v.proto for _, v in _read(network, f))
-    made.variable.extend(network._variable(name).proto for name in f.outputs)
-    made.function.append(f.proto)
+    made.variable.extend(v._message() for _, v in _read(network, f))
+    made.variable.extend(network._variable(name)._message() for name in f.outputs)
+    made.function.append(f._message())
     return made._dict()

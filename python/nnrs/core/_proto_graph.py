@@ -85,6 +85,7 @@ class ProtoGraph:
         self.networks: OrderedDict[str, ProtoNetwork] = OrderedDict() if networks is None else networks
         self.executors: OrderedDict[str, ProtoExecutor] = OrderedDict()
         self.parameter_scope: Any = OrderedDict() if parameter_scope is None else parameter_scope
+        self.global_variables: dict[str, Any] = {}  # inputs with initial values, which all networks share
         self._context: Any = None
 
     def __getattr__(self, item: str) -> Any:

@@ -129,17 +129,20 @@ class ProtoNetwork:
             ValueError: If the batch's size cannot be left open.
         """
         self.arguments.update(kwargs)
-        made = self._message()
+        made = self._message(edited=True)
         if self.arguments.get("variable_batch_size", True):
             made = message_class("Network")._of(_core.open_batch("as_proto", made._dict()))
         return made
 
-    def _message(self) -> Message:
+    def _message(self, edited: bool = False) -> Message:
+        """The network as it is now; where `edited`, variables and functions as their `proto` was changed."""
         made = message_class("Network")(name=self.name or "", batch_size=self.batch_size or 0)
         for loop, times in self.repeat_info.items():
             made.repeat_info.add(id=loop, times=times)
-        made.variable.extend(v.proto for v in (*self.variables.values(), *self.parameters.values()))
-        made.function.extend(f.proto for f in self.functions.values())
+        parts = (*self.variables.values(), *self.parameters.values())
+        made.variable.extend(v._proto if edited and v._proto is not None else v._message() for v in parts)
+        functions = self.functions.values()
+        made.function.extend(f._proto if edited and f._proto is not None else f._message() for f in functions)
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -162,14 +165,28 @@ class ProtoNetwork:
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]
         batch_size = kwargs.get("batch_size") or self.batch_size or None
-        given = [*zip(self.inputs, args, strict=False), *self._given.items()]
+        shared = {} if args else self._shared(batch_size or 1)
+        given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
         with graph._in_context():
             made = _core.build_network(here, network, batch_size, list(graph.get_parameters().items()), given)
         _, outputs, variables, parameters = (dict(part) for part in made)
         self._note(graph, variables, parameters)
+        if not args:
+            graph.global_variables.update((name, variables[name]) for name in self._with_initial_values())
         found = [outputs[name] for name in self.outputs]
         return found[0] if len(found) == 1 else tuple(found)
+
+    def _with_initial_values(self) -> list[str]:
+        """The inputs that have initial values."""
+        return [name for name in self.inputs if self._variable(name).initializer is not None]
+
+    def _shared(self, batch_size: int) -> dict[str, Any]:
+        """Inputs with initial values that a network of this graph has already, where they are as large."""
+        known = self._graph().global_variables
+        names = [name for name in self._with_initial_values() if name in known]
+        shapes = {name: tuple(n if n >= 1 else batch_size for n in self._variable(name).shape) for name in names}
+        return {name: known[name] for name in names if known[name].shape == shapes[name]}
 
     def _note(self, graph: Any, variables: dict[str, Any], parameters: dict[str, Any]) -> None:
         for name, v in self.variables.items():

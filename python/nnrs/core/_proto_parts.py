@@ -62,12 +62,15 @@ class ProtoVariable:
     def proto(self) -> Message:
         """The variable as a message `Variable`; changes of it count with `update_from_proto`."""
         if self._proto is None:
-            made = message_class("Variable")(name=self.name or "", type=self.type)
-            made.repeat_id.extend(self.repeat_id)
-            made.shape.dim.extend(self.shape)
-            _fill_initializer(made, self.initializer)
-            self._proto = made
+            self._proto = self._message()
         return self._proto
+
+    def _message(self) -> Message:
+        made = message_class("Variable")(name=self.name or "", type=self.type)
+        made.repeat_id.extend(self.repeat_id)
+        made.shape.dim.extend(self.shape)
+        _fill_initializer(made, self.initializer)
+        return made
 
     def prepare_renaming(self, renames: dict[str, str]) -> None:
         """Note the name in `proto`, if it is another one.
