@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -31,11 +32,12 @@ class SampleFormat:
     order: str = "<"
 
 
-def decode(data: bytes) -> tuple[np.ndarray, int]:
+def decode(data: bytes, whole: bool = True) -> tuple[np.ndarray, int]:
     """The samples of a `.wav` file, (samples, channels), and its samples a second.
 
     8 bits are uint8 with silence at 128, 16 int16, 24 the upper bits of int32, 32 int32, 64 int64, floats float32 or
-    float64. Files of RIFX have the bytes of numbers in the other order.
+    float64. Files of RIFX have the bytes of numbers in the other order. Unless it must be `whole`, a file that is cut
+    short gives the samples that are there, and a RuntimeWarning.
 
     Raises:
         ValueError: If the file is of another kind, cut short, or compressed (`CompressedError`).
@@ -44,23 +46,27 @@ def decode(data: bytes) -> tuple[np.ndarray, int]:
     if order is None or data[8:12] != b"WAVE":
         raise FormatError(f"the file starts with {data[:4]!r}, not with a RIFF header of kind WAVE")
     about: SampleFormat | None = None
-    for name, body in _chunks(data, order):
+    for name, body in _chunks(data, order, whole):
         if name == b"fmt ":
             about = _sample_format(body, order)
         if name == b"data":
             if about is None:
                 raise FormatError("the samples stand before the chunk that says how they are stored")
-            return samples(body, about, unsigned_bytes=True), about.rate
+            frame = about.width * about.channels
+            return samples(body if whole else body[: len(body) // frame * frame], about, True), about.rate
     raise FormatError("there are no samples in the file")
 
 
-def _chunks(data: bytes, order: str) -> Iterator[tuple[bytes, memoryview]]:
+def _chunks(data: bytes, order: str, whole: bool) -> Iterator[tuple[bytes, memoryview]]:
     at = 12
     while at + 8 <= len(data):
         name, (size,) = data[at : at + 4], struct.unpack_from(order + "I", data, at + 4)
         body = memoryview(data)[at + 8 :]
         if size != _TO_THE_END and size > len(body):
-            raise FormatError(f"the file is cut short: {name!r} should have {size} bytes, {len(body)} are there")
+            text = f"the file is cut short: {name!r} should have {size} bytes, {len(body)} are there"
+            if whole or name != b"data":
+                raise FormatError(text)
+            warnings.warn(f"nnrs: {text}", RuntimeWarning, stacklevel=5)
         yield name, body[:size]
         at += 8 + size + size % 2
 

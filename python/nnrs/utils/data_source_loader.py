@@ -242,12 +242,13 @@ def load_wav(path: Any, shape: _Shape = None, normalize: bool = False) -> np.nda
         normalize: Ignored.
 
     Raises:
-        ValueError: If the file is of another kind, cut short, or compressed, or the shape does not fit.
+        ValueError: If the file is of another kind, or compressed, or the shape does not fit. One that is cut short is a
+            RuntimeWarning, as in NNabla.
     """
     with _opened(path) as f:
         data = f.read()
     try:
-        sound = _wav.decode(data)[0]
+        sound = _wav.decode(data, whole=False)[0]
     except FormatError as error:
         raise FormatError(message("load_wav", "path", f"this is no sound that can be read: {error}")) from None
     return _shaped("load_wav", sound, shape)
