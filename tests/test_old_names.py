@@ -157,7 +157,7 @@ def test_functions_that_there_are_not() -> None:
     with pytest.raises(ValueError, match="'function': expected a type of NNabla's, got str 'Relu'"):
         given = {"type": "Relu", "inputs": [], "outputs": [], "args": {}}
         _create_function_nntxt(nnabla_pb2.Function(), "f", given)
-    for kind in ("Relu", "PythonFunction", ""):
+    for kind in ("Relu", "PythonFunction", "Any", "annotations", ""):
         with pytest.raises(ValueError, match="a function of a type of NNabla's"):
             _create_function_instance(nn.get_current_context(), nnabla_pb2.Function(type=kind))
     with pytest.raises(TypeError, match="'ctx': expected a Context"):

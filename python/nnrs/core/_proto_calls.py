@@ -20,9 +20,9 @@ def describe(f: ProtoFunction, inputs: Any) -> Any:
 
     here = "ProtoFunction"
     given = check_list(here, "inputs", inputs, (ProtoVariable, Variable), "ProtoVariables or Variables")
-    builder = current_graph_builder()
+    function, builder = _maker(here, f), current_graph_builder()
     description = builder._description()
-    made = description.call(builder.get_module().get_path_name(), _maker(here, f), given, {})
+    made = description.call(builder.get_module().get_path_name(), function, given, {})
     first = made[0] if isinstance(made, tuple) else made
     network = description.network
     noted = network.functions[first.parent]
@@ -33,11 +33,10 @@ def describe(f: ProtoFunction, inputs: Any) -> Any:
 
 def _maker(here: str, f: ProtoFunction) -> functions.FunctionCall:
     """The function with its arguments, to be called with inputs."""
-    maker = getattr(functions, f.type, None)
-    if maker is None or f.type in functions.__all__:
+    maker = functions.maker_of(f.type)
+    if maker is None:
         raise ArgumentError(message(here, "f_type", "NNabla's name of a function", described(f.type)))
-    made: functions.FunctionCall = maker(get_current_context(), **f.args)
-    return made
+    return maker(get_current_context(), **f.args)
 
 
 def graph_call(f: ProtoFunction, **kwargs: Any) -> None:

@@ -34,8 +34,7 @@ def _create_function_instance(ctx: Context, f: Any) -> functions.FunctionCall:
     here = "_create_function_instance"
     check_type(here, "ctx", ctx, Context, "a Context")
     own = message_class("Function").FromString(f.SerializeToString())
-    maker = getattr(functions, own.type, None)
-    if own.type in functions.__all__ or maker is None:
+    maker = functions.maker_of(own.type)
+    if maker is None:
         raise ArgumentError(message(here, "f", "a function of a type of NNabla's", describe(own.type)))
-    made: functions.FunctionCall = maker(ctx, **_arguments_of(own))
-    return made
+    return maker(ctx, **_arguments_of(own))

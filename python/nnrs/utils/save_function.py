@@ -7,6 +7,7 @@ from typing import Any
 from .._errors import ArgumentError, describe, message
 from .._messages import message_class
 from ..core._proto_parts import _argument_field, _fill_arguments
+from ..function import maker_of
 
 __all__: list[str] = []
 
@@ -28,10 +29,8 @@ def _create_function_nntxt(f: Any, name: str, function: Any) -> None:
     >>> f.name, f.leaky_relu_param.alpha
     ('leaky', 0.5)
     """
-    from .. import function as functions
-
     kind = function["type"]
-    if not hasattr(functions, kind):
+    if maker_of(kind) is None:
         raise ArgumentError(message("_create_function_nntxt", "function", "a type of NNabla's", describe(kind)))
     made = message_class("Function")(name=name, type=kind, input=function["inputs"], output=function["outputs"])
     field = _argument_field(kind)
