@@ -161,3 +161,54 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         _ = network.DESCRIPTOR
     with pytest.raises(ImportError, match="protobuf"):
         _ = nnabla_pb2.DESCRIPTOR
+
+
+def test_messages_are_made_of_dicts() -> None:
+    x = nnabla_pb2.Variable(name="x", shape={"dim": [1, 2]}, type=None)
+    network = nnabla_pb2.Network(variable=[{"name": "y"}, x])
+    assert [v.name for v in network.variable] == ["y", "x"] and list(network.variable[1].shape.dim) == [1, 2]
+    solver = nnabla_pb2.Solver(states={"w": nnabla_pb2.SolverState(t=3)})
+    assert solver.states["w"].t == 3
+    assert nnabla_pb2.Variable(shape={}).HasField("shape") and not nnabla_pb2.Variable().HasField("shape")
+
+
+def test_of_the_arguments_a_function_has_those_set_last() -> None:
+    f = nnabla_pb2.Function()
+    f.affine_param.base_axis = 2
+    assert not f.relu_param.inplace and f.WhichOneof("parameter") == "affine_param"  # reading sets nothing
+    f.relu_param.SetInParent()
+    assert f.WhichOneof("parameter") == "relu_param" and not f.HasField("affine_param")
+    assert f.affine_param.base_axis == 0 and f.WhichOneof("parameter") == "relu_param"
+    f.affine_param.base_axis = 1
+    f.repeat_param.repeat_id = "loop"  # stands beside them
+    assert [field.name for field, _ in f.ListFields()] == ["repeat_param", "affine_param"]
+    assert nnabla_pb2.Function.FromString(f.SerializeToString()).affine_param.base_axis == 1
+    with pytest.raises(ValueError, match="'group': expected 'parameter'"):
+        f.WhichOneof("nothing")
+
+
+def test_numbers_of_fields() -> None:
+    assert (nnabla_pb2.Network.NAME_FIELD_NUMBER, nnabla_pb2.Variable.SHAPE_FIELD_NUMBER) == (1, 20)
+    network = nnabla_pb2.Network()
+    assert network.FindInitializationErrors() == [] and network.SerializePartialToString() == b""
+
+
+WRONG_VALUES = {
+    "no such field": (lambda: nnabla_pb2.Variable(nam="x"), ValueError),
+    "no such field within": (lambda: nnabla_pb2.Variable(shape={"dims": [1]}), ValueError),
+    "no message": (lambda: nnabla_pb2.Variable(shape=3), TypeError),
+    "another message": (lambda: nnabla_pb2.Network().variable.append(nnabla_pb2.Shape()), TypeError),
+    "messages": (lambda: nnabla_pb2.Network().variable.extend([3]), TypeError),
+    "text for a number": (lambda: nnabla_pb2.Shape().dim.append("a"), TypeError),
+    "more than 64 bits": (lambda: setattr(nnabla_pb2.Network(), "batch_size", 2**63), ValueError),
+    "text among floats": (lambda: nnabla_pb2.Parameter(data=["a"]), TypeError),
+    "a matrix": (lambda: nnabla_pb2.Parameter(data=[[1.0], [2.0]]), ValueError),
+    "an index": (lambda: nnabla_pb2.Shape().dim.insert(0, "a"), TypeError),
+}
+
+
+@pytest.mark.parametrize("call, kind", WRONG_VALUES.values(), ids=WRONG_VALUES)
+def test_values_that_a_field_does_not_hold(call: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as error:
+        call()
+    assert isinstance(error.value, nn._core.Error)
