@@ -21,6 +21,7 @@ import pytest
 import nnrs as nn
 from nnrs.utils import data_source_loader as loader
 from nnrs.utils import progress as progress_module
+from nnrs.utils.audio_utils import auread
 from nnrs.utils.create_cache import CreateCache
 from nnrs.utils.data_iterator import data_iterator_csv_dataset
 from nnrs.utils.data_source_implements import CsvDataSource
@@ -168,10 +169,50 @@ def test_sounds_of_other_forms():
     assert loader.load_wav(wav(form, b"\1\0\0\xff\xff\xff")).tolist() == [[256], [-256]]
     extensible = struct.pack("<HHIIHHHHIH", 0xFFFE, 1, 8000, 16000, 2, 16, 22, 16, 0, 1) + bytes(14)
     assert loader.load_wav(wav(extensible, b"\1\0\xff\xff")).tolist() == [[1], [-1]]
-    big = struct.pack(">HHIIHH", 1, 2, 8000, 16000, 2, 16)
+    big = struct.pack(">HHIIHH", 1, 2, 8000, 32000, 4, 16)
     assert loader.load_wav(wav(big, b"\0\1\xff\xff", b"RIFX")).tolist() == [[1, -1]]
 
 
+@pytest.mark.parametrize("riff", [b"RIFF", b"RIFX"])
+@pytest.mark.parametrize("kind, name", [(1, "u1"), (1, "i2"), (1, "i4"), (1, "i8"), (3, "f4"), (3, "f8")])
+def test_both_readers_of_sounds_give_the_same(riff, kind, name):
+    order = "<" if riff == b"RIFF" else ">"
+    samples = np.random.RandomState(1).randint(0, 100, (5, 3)).astype(name)
+    width = samples.itemsize
+    form = struct.pack(order + "HHIIHH", kind, 3, 8000, 8000 * 3 * width, 3 * width, 8 * width)
+    data = wav(form, samples.astype(order + name).tobytes(), riff).getvalue()
+    found = loader.load_wav(io.BytesIO(data))
+    assert found.dtype == samples.dtype and np.array_equal(found, samples)
+    assert np.array_equal(auread(io.BytesIO(data)), samples)
+
+
+def test_sounds_that_are_none():
+    form = struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
+    whole = wav(form, b"\1\0\2\0").getvalue()
+    broken = {
+        "cut short": whole[:40],
+        "compressed": wav(struct.pack("<HHIIHH", 2, 1, 8000, 8000, 1, 8), b"\1").getvalue(),
+        "no samples in the file": whole[:48],
+        "not with a RIFF header": b"OggS" + whole[4:],
+        "are no samples": wav(struct.pack("<HHIIHH", 1, 0, 8000, 0, 0, 16), b"").getvalue(),
+    }
+    for text, data in broken.items():
+        with pytest.raises(ValueError, match=rf"^load_wav: argument 'path': .*{text}"):
+            loader.load_wav(io.BytesIO(data))
+
+
+def test_sounds_that_are_cut_short():
+    """NNabla's reader gives what is there, with a warning; `auread` refuses it."""
+    form = struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
+    data = wav(form, b"\1\0\2\0").getvalue()[:-1]
+    with pytest.warns(RuntimeWarning, match="cut short: b'data' should have 4 bytes, 3 are there"):
+        assert loader.load_wav(io.BytesIO(data)).tolist() == [[1]]
+    with pytest.raises(ValueError, match="cut short"):
+        auread(io.BytesIO(data))
+    assert loader.load_wav(wav(form, b"\1\0\2")).tolist() == [[1]]
+
+
+@pytest.mark.filterwarnings("ignore:nnrs. the file is cut short")
 def test_any_bytes_are_a_sound_or_refused():
     good = wav(struct.pack("<HHIIHH", 1, 2, 8000, 32000, 4, 16), bytes(range(16))).getvalue()
     rng = random.Random(0)

@@ -118,3 +118,11 @@ def test_members_of_the_core_are_documented_and_their_examples_run(owner: type, 
     globs = {"nn": nn, "F": importlib.import_module("nnrs.functions"), "np": np}
     test = doctest.DocTestParser().get_doctest(text, globs, name, None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("name", ["get_auto_forward", "get_current_context", "get_num_threads"])
+def test_functions_of_the_core_are_documented_and_their_examples_run(name: str) -> None:
+    text = inspect.getdoc(getattr(nn, name))
+    assert text, "the core was built before they had any"
+    test = doctest.DocTestParser().get_doctest(text, {"nn": nn}, name, None, None)
+    assert test.examples and doctest.DocTestRunner().run(test).failed == 0

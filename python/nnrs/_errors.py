@@ -123,7 +123,7 @@ def check_name(function: str, argument: str, value: Any, expected: str) -> str:
 MOST_ITEMS = 1 << 20
 
 
-def check_list(function: str, argument: str, value: Any, kind: type, items: str) -> list[Any]:
+def check_list(function: str, argument: str, value: Any, kind: type | tuple[type, ...], items: str) -> list[Any]:
     """The elements of `value`, all of `kind`; of an iterator `MOST_ITEMS` at most, whatever it says of its length."""
     check_type(function, argument, value, Iterable, f"a list of {items}")
     most = len(value) if isinstance(value, (list, tuple)) else MOST_ITEMS

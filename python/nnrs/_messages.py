@@ -7,33 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from . import _core
+from . import _core, _protobuf
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
-
-
-class FieldInfo(NamedTuple):
-    """What a field holds: "int", "float", "flag", "text" or the name of a message."""
-
-    number: int
-    name: str
-    kind: str
-    repeated: bool
-    one_of: bool
-
-    @property
-    def is_message(self) -> bool:
-        return self.kind not in _PLAIN
-
-    @property
-    def is_map(self) -> bool:
-        return self.kind.endswith("Entry")
-
-
-_PLAIN: dict[str, Any] = {"int": 0, "float": 0.0, "flag": False, "text": ""}
+from ._message_fields import PLAIN, FieldInfo, checked
 
 
 class Repeated(list[Any]):
@@ -48,8 +28,20 @@ class Repeated(list[Any]):
         if not self._field.is_message:
             raise AttributeError(f"'{self._field.name}' is a list of plain values: append them")
         made = message_class(self._field.kind)(**fields)
-        self.append(made)
+        super().append(made)
         return made
+
+    def append(self, value: Any) -> None:
+        """Append a value, or a message."""
+        super().append(_item(self._field, value))
+
+    def insert(self, index: Any, value: Any) -> None:
+        """Insert a value, or a message, before that at `index`."""
+        super().insert(index, _item(self._field, value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Append several values, or messages."""
+        super().extend(_items(self._field, values))
 
     def MergeFrom(self, other: Iterable[Any]) -> None:
         """Append what another list has."""
@@ -61,12 +53,23 @@ class MessageMap(dict[str, Any]):
 
     def __init__(self, field: FieldInfo) -> None:
         super().__init__()
-        entry = message_class(field.kind)
-        self._make = message_class(entry._fields["value"].kind)
+        self._entry = message_class(field.kind)
+        self._make = message_class(self._entry._fields["value"].kind)
+
+    def GetEntryClass(self) -> type[Message]:
+        """The class of the messages that have a name and its message."""
+        return self._entry
 
     def __missing__(self, key: str) -> Any:
         made = self[key] = self._make()
         return made
+
+
+class _Described:
+    """The attribute `DESCRIPTOR`: the class's descriptor of the package protobuf."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return _protobuf.descriptor(owner.__name__)
 
 
 class Message:
@@ -89,12 +92,16 @@ class Message:
     _fields: ClassVar[dict[str, FieldInfo]]
     _values: dict[str, Any]
     _present: bool
+    DESCRIPTOR = _Described()
 
     def __init__(self, **fields: Any) -> None:
         object.__setattr__(self, "_values", {})
         object.__setattr__(self, "_present", False)
         for name, value in fields.items():
-            self._put(name, value)
+            if name not in self._fields:
+                raise ArgumentError(message(type(self).__name__, name, "there is no such field"))
+            if value is not None:
+                self._put(name, value)
 
     @classmethod
     def _of(cls, values: dict[str, Any]) -> Message:
@@ -107,6 +114,7 @@ class Message:
 
     def _dict(self) -> dict[str, Any]:
         """What is set, as the core takes it."""
+        self._settle()
         set_ = ((name, value) for name, value in self._values.items() if _is_set(value))
         return {name: _to_core(self._fields[name], value) for name, value in set_}
 
@@ -117,13 +125,17 @@ class Message:
 
     def __getattr__(self, name: str) -> Any:
         field = self._field(name)
+        if field.one_of:
+            self._settle()
+            if name in self._values:  # if it gets set now, it is the last one
+                self._values[name] = self._values.pop(name)
         value = self._values.get(name)
         if isinstance(value, np.ndarray):
             value = self._values[name] = Repeated(field, value.tolist())
         if value is not None:
             return value
         if not field.repeated and not field.is_message:
-            return _PLAIN[field.kind]
+            return PLAIN[field.kind]
         made: Any = (
             MessageMap(field) if field.is_map else Repeated(field) if field.repeated else message_class(field.kind)()
         )
@@ -135,20 +147,30 @@ class Message:
         if field.repeated or field.is_message:
             kind = "list" if field.repeated else "message"
             raise AttributeError(f"'{name}' is a {kind}, which is changed in place (extend, CopyFrom), not assigned")
-        self._values[name] = _checked(type(self).__name__, field, value)
+        self._values[name] = checked(type(self).__name__, field, value)
+
+    def _settle(self) -> None:
+        """Of the fields of which a message has one, keep the last that was set."""
+        several = [name for name, value in self._values.items() if self._fields[name].one_of and _is_set(value)]
+        for name in several[:-1]:
+            del self._values[name]
 
     def _put(self, name: str, value: Any) -> None:
         field = self._field(name)
-        if field.repeated:
+        if field.is_map:
+            for key, inner in value.items():
+                getattr(self, name)[key].CopyFrom(inner)
+        elif field.repeated:
             getattr(self, name).extend(value)
         elif field.is_message:
-            getattr(self, name).CopyFrom(value)
+            getattr(self, name).CopyFrom(_item(field, value))
         else:
             setattr(self, name, value)
 
     def HasField(self, name: str) -> bool:
         """Whether a field is set; of a message, whether anything in it was."""
         self._field(name)
+        self._settle()
         return _is_set(self._values.get(name))
 
     def ClearField(self, name: str) -> None:
@@ -166,13 +188,26 @@ class Message:
 
     def WhichOneof(self, group: str) -> str | None:
         """The field that is set of those of which a message has one."""
-        found = [name for name, f in self._fields.items() if f.one_of and self.HasField(name)]
-        return found[0] if found else None
+        if group != "parameter":
+            raise ArgumentError(message("WhichOneof", "group", "'parameter'", describe(group)))
+        self._settle()
+        found = (name for name, value in self._values.items() if self._fields[name].one_of and _is_set(value))
+        return next(found, None)
 
-    def ListFields(self) -> list[tuple[FieldInfo, Any]]:
-        """All fields that are set, with their values, by number."""
+    def ListFields(self) -> list[tuple[Any, Any]]:
+        """All fields that are set, with their values, by number. With the package protobuf its descriptors of them."""
+        self._settle()
         names = [name for name in self._fields if _is_set(self._values.get(name))]
-        return [(self._fields[name], getattr(self, name)) for name in names]
+        about: Any = _protobuf.field_descriptors(type(self).__name__) or self._fields
+        return [(about[name], getattr(self, name)) for name in names]
+
+    def ByteSize(self) -> int:
+        """How many bytes `SerializeToString` gives."""
+        return len(self.SerializeToString())
+
+    def IsInitialized(self) -> bool:
+        """Whether nothing is missing that must be there: always, as nothing must."""
+        return True
 
     def MergeFrom(self, other: Message) -> None:
         """Take over what another message of this kind has; lists grow."""
@@ -193,6 +228,12 @@ class Message:
     def SerializeToString(self) -> bytes:
         """The message as protobuf's bytes."""
         return _core.encode_message(type(self).__name__, self._dict())
+
+    SerializePartialToString = SerializeToString
+
+    def FindInitializationErrors(self) -> list[str]:
+        """What is missing that must be there: nothing."""
+        return []
 
     def MergeFromString(self, serialized: bytes) -> int:
         """Take over what is in protobuf's bytes; returns how many there were."""
@@ -249,8 +290,14 @@ def message_class(name: str) -> type[Message]:
     Raises:
         ValueError: If NNabla's files have no such message.
     """
-    fields = [FieldInfo(*field) for field in _core.message_fields(name)]
-    members = {"__slots__": (), "_fields": {f.name: f for f in fields}, "__doc__": f"NNabla's message `{name}`."}
+    told = [FieldInfo(*field) for field in _core.message_fields(name)]
+    fields = [f._replace(one_of=f.one_of and f.kind not in _protobuf.ALONE) for f in told]
+    numbers = {f"{f.name.upper()}_FIELD_NUMBER": f.number for f in fields}
+    members = numbers | {
+        "__slots__": (),
+        "_fields": {f.name: f for f in fields},
+        "__doc__": f"NNabla's message `{name}`.",
+    }
     return type(name, (Message,), members)
 
 
@@ -299,22 +346,27 @@ def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
-def _checked(name: str, field: FieldInfo, value: Any) -> Any:
-    """A value as the field holds it."""
-    if field.kind == "text":
-        if isinstance(value, bytes):
-            value = value.decode()
-        if not isinstance(value, str):
-            raise ArgumentTypeError(message(name, field.name, "str", describe(value)))
-        return value
-    try:
-        if field.kind == "int":
-            number = int(value)
-            if isinstance(value, (float, np.floating)) and number != value:
-                raise ValueError
-            return number
-        return bool(value) if field.kind == "flag" else float(np.float32(value))
-    except OverflowError:
-        raise ArgumentError(message(name, field.name, "a number of 64 bits", describe(value))) from None
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(message(name, field.name, field.kind, describe(value))) from None
+def _item(field: FieldInfo, value: Any) -> Any:
+    """An element of a list, or a message of a field: a message may be given as a dict."""
+    if not field.is_message:
+        return checked(field.name, field, value)
+    kind = message_class(field.kind)
+    if isinstance(value, dict):
+        return kind(**value)
+    if not isinstance(value, kind):
+        raise ArgumentTypeError(message(field.name, None, f"expected a message '{field.kind}', got {describe(value)}"))
+    return value
+
+
+def _items(field: FieldInfo, values: Iterable[Any]) -> Iterable[Any]:
+    """Elements of a list. Floats are many: they are converted at once."""
+    if field.kind == "float" and isinstance(values, (list, tuple, np.ndarray)):
+        try:
+            with np.errstate(over="ignore"):
+                numbers = np.asarray(values, np.float32)
+        except (TypeError, ValueError):
+            raise ArgumentTypeError(message(field.name, None, "expected numbers, got something else")) from None
+        if numbers.ndim != 1:
+            raise ArgumentError(message(field.name, None, f"expected numbers in a row, got an array {numbers.shape}"))
+        return numbers.tolist()  # type: ignore[no-any-return]
+    return [_item(field, value) for value in values]

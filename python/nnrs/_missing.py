@@ -18,14 +18,13 @@ NAMES: dict[str, str] = {
 Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
 MultiProcessDataParallelCommunicator
 """,
-    "grad": "Grad GradEndFunction",
-    "ext.cuda": "StreamEventHandler check_gpu_compatibility experimental lms nvtx utils",
+    "ext.cuda": "experimental",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_array communicator utils.converter utils.load_function utils.nnabla_pb2 utils.py23_compatible utils.save_function
+_array communicator utils.converter
 """.split()
 )
 """Missing modules, packages among them."""

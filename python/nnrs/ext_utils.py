@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import warnings
 from types import ModuleType
@@ -17,7 +18,7 @@ def import_extension_module(ext_name: str) -> ModuleType:
     """The module of a backend.
 
     Args:
-        ext_name: Name of the backend: 'cpu', 'cuda' or 'cudnn'.
+        ext_name: Name of the backend, 'cpu', 'cuda' or 'cudnn', or of a module in it ('cuda.utils.inspection').
 
     Raises:
         ModuleNotFoundError: If there is no such backend.
@@ -30,10 +31,11 @@ def import_extension_module(ext_name: str) -> ModuleType:
 
 def _module(function: str, ext_name: str) -> ModuleType:
     check_type(function, "ext_name", ext_name, str, "a backend's name as a str")
-    if ext_name not in _KNOWN:
-        expected = "one of " + ", ".join(repr(known) for known in _KNOWN)
-        raise UnknownExtensionError(message(function, "ext_name", expected, repr(ext_name)))
-    return importlib.import_module(f"{__package__}.ext.{ext_name}")
+    if ext_name.partition(".")[0] in _KNOWN:
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(f"{__package__}.ext.{ext_name}")
+    expected = "one of " + ", ".join(repr(known) for known in _KNOWN)
+    raise UnknownExtensionError(message(function, "ext_name", expected, repr(ext_name)))
 
 
 def list_extensions() -> list[str]:

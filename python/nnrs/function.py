@@ -13,7 +13,10 @@ from ._missing import missing_name
 from ._modes import auto_forward as auto_forward_mode
 from ._modes import context_scope, get_auto_forward, get_current_context
 
-__all__ = ["Function", "Info", "PythonFunction"]
+__all__ = ["Function", "Info", "PythonFunction", "UnsafeVariable"]
+
+UnsafeVariable = Variable
+"""What the methods of a `PythonFunction` get: in nnrs Variables, which share data and gradient with the graph's."""
 
 
 _CONVOLUTION = "base_axis pad stride dilation group channel_last"
@@ -34,14 +37,25 @@ def __getattr__(name: str) -> Any:
         from .core import graph_def
 
         return getattr(graph_def, name)
-    if name in _GRAPHS:
-        function, parameters = _GRAPHS[name]
-        return _maker(name, function, parameters.split())
-    # NNabla's makers of functions, `Affine(ctx, base_axis)`: as many as there are functions.
+    found = maker_of(name)
+    if found is None:
+        raise missing_name(__name__, name)
+    return found
+
+
+def maker_of(type_name: str) -> Callable[..., FunctionCall] | None:
+    """NNabla's maker of functions of a type, as `Affine(ctx, base_axis)`; None if there is no such type.
+
+    >>> maker_of("Affine").__name__, maker_of("Any")
+    ('Affine', None)
+    """
+    if type_name in _GRAPHS:
+        function, parameters = _GRAPHS[type_name]
+        return _maker(type_name, function, parameters.split())
     for entry in _core.registry():
-        if entry["class_name"] == name:
-            return _maker(name, entry["name"], [arg[0] for arg in entry["args"]])
-    raise missing_name(__name__, name)
+        if entry["class_name"] == type_name:
+            return _maker(type_name, entry["name"], [arg[0] for arg in entry["args"]])
+    return None
 
 
 def _maker(class_name: str, function: str, parameters: list[str]) -> Callable[..., FunctionCall]:

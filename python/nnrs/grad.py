@@ -11,6 +11,7 @@ from . import _calls, _core
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, check_flag, check_list, describe, message
 from ._missing import missing_name
+from .function import PythonFunction
 
 
 def __getattr__(name: str) -> Any:
@@ -73,6 +74,74 @@ def grad(
             if g is not None:
                 x.grad = g.data
     return grads
+
+
+class Grad:
+    """`grad` as an object.
+
+    >>> import nnrs as nn
+    >>> x = nn.Variable.from_numpy_array([1.0, 2.0], need_grad=True)
+    >>> (g,) = Grad()([x * x], [x])
+    >>> g.forward()
+    >>> g.d.tolist()
+    [2.0, 4.0]
+    """
+
+    def __call__(
+        self,
+        outputs: Variable | Sequence[Variable],
+        inputs: Variable | Sequence[Variable],
+        grad_outputs: Any = None,
+        persistent_outputs: Sequence[bool] = (),
+        bind_grad_output: bool = False,
+    ) -> list[Variable | None]:
+        """The gradients: see `grad`, which has the same arguments."""
+        return grad(outputs, inputs, grad_outputs, persistent_outputs, bind_grad_output)
+
+
+class GradEndFunction(PythonFunction):
+    """A function whose result is 1 everywhere and whose gradient is 0: NNabla's end of a graph of gradients.
+
+    `grad` of nnrs does not need it.
+
+    >>> import nnrs as nn
+    >>> y = GradEndFunction()(nn.Variable((2,)))
+    >>> y.forward()
+    >>> y.d.tolist()
+    [1.0, 1.0]
+    """
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return type(self).__name__
+
+    def min_outputs(self) -> int:
+        """One."""
+        return 1
+
+    def grad_depends_input_data(self, i: int, j: int) -> bool:
+        """No."""
+        return False
+
+    def grad_depends_output_data(self, i: int, o: int) -> bool:
+        """No."""
+        return False
+
+    def setup_impl(self, inputs: list[Variable], outputs: list[Variable]) -> None:
+        """The output has the input's shape."""
+        outputs[0].reset_shape(inputs[0].shape, True)
+
+    def forward_impl(self, inputs: list[Variable], outputs: list[Variable]) -> None:
+        """Ones."""
+        outputs[0].data.fill(1.0)
+
+    def backward_impl(
+        self, inputs: list[Variable], outputs: list[Variable], propagate_down: list[bool], accum: list[bool]
+    ) -> None:
+        """Zeros, which add nothing to what is there."""
+        if propagate_down[0] and not accum[0]:
+            inputs[0].grad.fill(0.0)
 
 
 def _seed(seed: Any, y: Variable) -> Variable | None:

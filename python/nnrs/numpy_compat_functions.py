@@ -27,7 +27,11 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         The result; with `out` its data is out's.
 
     Raises:
+        TypeError: If something else is given.
         ValueError: If the sizes of the axes that are summed over differ, or out has another shape.
+
+    >>> dot(Variable((2, 3)), Variable((4, 3, 5))).shape
+    (2, 4, 5)
     """
     for name, v in (("a", a), ("b", b)):
         check_type("dot", name, v, (Variable, NdArray, numbers.Real), "a Variable, NdArray or number")

@@ -34,6 +34,13 @@ fn set_auto_forward(#[pyo3(from_py_with = flag)] auto: bool) -> bool {
     mode::set_auto_forward(auto)
 }
 
+/// Whether functions are computed as soon as they are applied (`set_auto_forward`, `auto_forward`), in this thread.
+///
+/// >>> nn.get_auto_forward()
+/// False
+/// >>> with nn.auto_forward():
+/// ...     print(nn.get_auto_forward())
+/// True
 #[pyfunction]
 fn get_auto_forward() -> bool {
     mode::auto_forward()
@@ -64,6 +71,10 @@ fn in_recomputing() -> bool {
     mode::in_recomputing()
 }
 
+/// The context that functions of this thread are made in: that of `context_scope`, else of `set_default_context`.
+///
+/// >>> nn.get_current_context().backend
+/// ['cpu:float']
 #[pyfunction]
 fn get_current_context() -> PyContext {
     PyContext::new(mode::context())
@@ -116,6 +127,10 @@ fn set_num_threads(n: usize) {
     nnrs_kernels::pool::set_num_threads(n);
 }
 
+/// How many threads compute, this one among them: those of `set_num_threads`, else of NNRS_NUM_THREADS, else the CPUs.
+///
+/// >>> nn.get_num_threads() >= 1
+/// True
 #[pyfunction]
 fn get_num_threads() -> usize {
     nnrs_kernels::pool::num_threads()

@@ -19,6 +19,12 @@ def extension_context(extension_name: str = "cpu", **kw: Any) -> Context:
     Args:
         extension_name: Name of the backend.
         **kw: Options, as `nnrs.ext_utils.get_extension_context` takes them.
+
+    Raises:
+        ModuleNotFoundError: If there is no such backend.
+
+    >>> extension_context("cpu", type_config="half").backend
+    ['cpu:half', 'cpu:float']
     """
     logger.warning("extension_context is deprecated: use nnrs.ext_utils.get_extension_context")
     return get_extension_context(extension_name, **kw)

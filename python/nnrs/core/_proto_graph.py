@@ -15,7 +15,11 @@ from ._proto_network import ProtoNetwork
 
 
 class ProtoExecutor:
-    """How a network is run: the names of its inputs and outputs, as a message `Executor` in `proto`."""
+    """How a network is run: the names of its inputs and outputs, as a message `Executor` in `proto`.
+
+    Args:
+        proto: The message.
+    """
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto
@@ -30,6 +34,10 @@ class ProtoExecutor:
     @staticmethod
     def create_from_dict(executor: dict[str, Any], network: ProtoNetwork) -> ProtoExecutor:
         """The executor of a dict as `save` takes it; an `output` that is a dict gives ProtoVariables new names.
+
+        Args:
+            executor: The dict: `name`, `network`, `data`, `output`, and what else a message `Executor` has.
+            network: The network.
 
         Raises:
             ValueError: If the dict has no name.
@@ -77,6 +85,7 @@ class ProtoGraph:
         self.networks: OrderedDict[str, ProtoNetwork] = OrderedDict() if networks is None else networks
         self.executors: OrderedDict[str, ProtoExecutor] = OrderedDict()
         self.parameter_scope: Any = OrderedDict() if parameter_scope is None else parameter_scope
+        self.global_variables: dict[str, Any] = {}  # inputs with initial values, which all networks share
         self._context: Any = None
 
     def __getattr__(self, item: str) -> Any:
@@ -100,21 +109,39 @@ class ProtoGraph:
         return item in self.__dict__
 
     def get(self, key: str, value: Any = None) -> Any:
-        """The attribute `key`, or `value`."""
+        """An attribute, or a value if there is none.
+
+        Args:
+            key: The attribute's name.
+            value: The value.
+        """
         return self.__dict__.get(key, value)
 
     def get_parameters(self, grad_only: bool = False) -> OrderedDict[str, Any]:
-        """The parameters by name."""
+        """The parameters by name.
+
+        Args:
+            grad_only: Leave out those with `need_grad=False`.
+        """
         with parameter_scope("", self.parameter_scope):
             return get_parameters(grad_only=grad_only)
 
     def set_parameter(self, key: str, param: Any) -> None:
-        """Put a Variable under a name."""
+        """Make a Variable a parameter.
+
+        Args:
+            key: Its name.
+            param: The Variable.
+        """
         with parameter_scope("", self.parameter_scope):
             set_parameter(key, param)
 
     def set_parameters(self, params: dict[str, Any]) -> None:
-        """Put Variables under their names."""
+        """Make Variables parameters.
+
+        Args:
+            params: Variables by name.
+        """
         for key, param in params.items():
             self.set_parameter(key, param)
 
@@ -195,7 +222,14 @@ class ProtoGraph:
     def save(
         self, filename: Any, include_parameter: bool = False, variable_batch_size: bool = True, executors: Any = None
     ) -> None:
-        """Write the networks to a file: see `nnrs.graph_def.save`."""
+        """Write the networks to a file, as `nnrs.graph_def.save` does.
+
+        Args:
+            filename: Path, or a file open for writing.
+            include_parameter: Whether '.nntxt' and '.protobuf' have the parameters; '.nnp' always has.
+            variable_batch_size: Whether the batch's size is left open.
+            executors: List of dicts: how networks are run.
+        """
         from .graph_def import save
 
         save(filename, [self], include_parameter, variable_batch_size, executors=executors)

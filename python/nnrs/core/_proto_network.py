@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -16,6 +17,11 @@ from ._proto_parts import ProtoFunction, ProtoVariable
 
 class ProtoNetwork:
     """A network as a description: `network(x)` makes its graph.
+
+    Args:
+        owner: The `ProtoGraph` that it belongs to.
+        name: Its name.
+        batch_size: Samples in a batch.
 
     Attributes:
         variables: `ProtoVariable`s by name, but for parameters.
@@ -37,6 +43,7 @@ class ProtoNetwork:
         self.outputs: list[str] = []
         self.repeat_info: dict[str, int] = {}
         self.arguments: dict[str, Any] = {}
+        self.renaming: Callable[[int, str], str] | None = None  # gives outputs of described functions their names
         self._given: dict[str, Any] = {}  # Variables that a pass has put in the place of others
 
     def __getitem__(self, item: str) -> Any:
@@ -122,17 +129,20 @@ class ProtoNetwork:
             ValueError: If the batch's size cannot be left open.
         """
         self.arguments.update(kwargs)
-        made = self._message()
+        made = self._message(edited=True)
         if self.arguments.get("variable_batch_size", True):
             made = message_class("Network")._of(_core.open_batch("as_proto", made._dict()))
         return made
 
-    def _message(self) -> Message:
+    def _message(self, edited: bool = False) -> Message:
+        """The network as it is now; where `edited`, variables and functions as their `proto` was changed."""
         made = message_class("Network")(name=self.name or "", batch_size=self.batch_size or 0)
         for loop, times in self.repeat_info.items():
             made.repeat_info.add(id=loop, times=times)
-        made.variable.extend(v.proto for v in (*self.variables.values(), *self.parameters.values()))
-        made.function.extend(f.proto for f in self.functions.values())
+        parts = (*self.variables.values(), *self.parameters.values())
+        made.variable.extend(v._proto if edited and v._proto is not None else v._message() for v in parts)
+        functions = self.functions.values()
+        made.function.extend(f._proto if edited and f._proto is not None else f._message() for f in functions)
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -155,14 +165,28 @@ class ProtoNetwork:
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]
         batch_size = kwargs.get("batch_size") or self.batch_size or None
-        given = [*zip(self.inputs, args, strict=False), *self._given.items()]
+        shared = {} if args else self._shared(batch_size or 1)
+        given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
         with graph._in_context():
             made = _core.build_network(here, network, batch_size, list(graph.get_parameters().items()), given)
         _, outputs, variables, parameters = (dict(part) for part in made)
         self._note(graph, variables, parameters)
+        if not args:
+            graph.global_variables.update((name, variables[name]) for name in self._with_initial_values())
         found = [outputs[name] for name in self.outputs]
         return found[0] if len(found) == 1 else tuple(found)
+
+    def _with_initial_values(self) -> list[str]:
+        """The inputs that have initial values."""
+        return [name for name in self.inputs if self._variable(name).initializer is not None]
+
+    def _shared(self, batch_size: int) -> dict[str, Any]:
+        """Inputs with initial values that a network of this graph has already, where they are as large."""
+        known = self._graph().global_variables
+        names = [name for name in self._with_initial_values() if name in known]
+        shapes = {name: tuple(n if n >= 1 else batch_size for n in self._variable(name).shape) for name in names}
+        return {name: known[name] for name in names if known[name].shape == shapes[name]}
 
     def _note(self, graph: Any, variables: dict[str, Any], parameters: dict[str, Any]) -> None:
         for name, v in self.variables.items():
@@ -171,6 +195,57 @@ class ProtoNetwork:
             graph.set_parameter(name, v)
             if name in self.parameters:
                 self.parameters[name].variable_instance = v
+
+    @staticmethod
+    def create_function_instance(ctx: Any, f: Message, g: Any, create_func: Callable[..., Any]) -> ProtoFunction:
+        """The `ProtoFunction` of a message.
+
+        Args:
+            ctx: The context, for `create_func`.
+            f: The message `Function`.
+            g: The network that gets it.
+            create_func: Gives an object with the function's `arguments`, called with `ctx` and `f`.
+        """
+        made = ProtoFunction._of(f, g)
+        if not made._is_loop_control:
+            made.args = dict(create_func(ctx, f).arguments or {})
+        return made
+
+    def resolve_function_parameters(self, function: ProtoFunction, params: dict[Any, str]) -> Iterator[str]:
+        """Give the inputs of a function that are Variables their names, and note them as parameters.
+
+        Args:
+            function: A function of the network, some of whose inputs are keys of Variables in `parameters`.
+            params: Names by arrays (`v.data`); without one a parameter is named by the function and a number.
+
+        Returns:
+            Iterator over the keys that were replaced.
+        """
+        for i, key in enumerate(function.inputs):
+            v: Any = self.variables.get(key) or self.parameters.get(key)
+            if isinstance(v, Variable):
+                name = params.get(v.data) or f"{function.name}_{i}"
+                made = self.parameters[name] = ProtoVariable(v.shape, name, v.need_grad, "Parameter")
+                made.variable_instance = v
+                made.initializer = getattr(v.info, "initializer", None)
+                made.required.append(function.name)
+                function.inputs[i] = name
+                yield key
+
+    def update_actual_shape_of_reshape(self) -> None:
+        """Put the size that follows from the input where the shape of a `Reshape` has -1.
+
+        Raises:
+            ValueError: If a shape has several, or does not fit.
+        """
+        for f in self.forward_sequence():
+            if f.type == "Reshape" and any(n < 0 for n in f.args["shape"]):
+                shape = list(f.args["shape"])
+                size, rest = math.prod(self._variable(f.inputs[0]).shape), math.prod(n for n in shape if n >= 0)
+                if sum(n < 0 for n in shape) > 1 or rest == 0 or size % rest:
+                    expected = f"one size of -1 at most, for {size} elements"
+                    raise ArgumentError(message(f"function '{f.name}'", "shape", expected, shape))
+                f.args["shape"] = [size // rest if n < 0 else n for n in shape]
 
     def clone(self) -> ProtoNetwork:
         """A copy, whose graph is kept with it."""
@@ -197,7 +272,11 @@ class ProtoNetwork:
         return made
 
     def promote(self, callback: Any) -> ProtoNetwork:
-        """The network as a `NnpNetworkPass` changes it; without one, itself."""
+        """The network as a pass changes it.
+
+        Args:
+            callback: A `NnpNetworkPass`; None: the network stays as it is.
+        """
         from ..utils._network_pass import PassNetwork
 
         if callback is None:
@@ -211,6 +290,9 @@ class ProtoNetwork:
 
     def execute_on_proto(self, execute: Callable[[ProtoFunction], Any]) -> None:
         """Call `execute` with each function that the outputs need, each behind those whose outputs it reads.
+
+        Args:
+            execute: Called with a `ProtoFunction`.
 
         Raises:
             ValueError: If a function reads what follows from its own output.
@@ -251,7 +333,14 @@ class ProtoNetwork:
     def save(
         self, filename: Any, include_parameter: bool = False, variable_batch_size: bool = True, executors: Any = None
     ) -> None:
-        """Write the network to a file: see `nnrs.graph_def.save`."""
+        """Write the network to a file, as `nnrs.graph_def.save` does.
+
+        Args:
+            filename: Path, or a file open for writing.
+            include_parameter: Whether '.nntxt' and '.protobuf' have the parameters; '.nnp' always has.
+            variable_batch_size: Whether the batch's size is left open.
+            executors: List of dicts: how networks are run.
+        """
         from .graph_def import save
 
         save(filename, [self], include_parameter, variable_batch_size, executors=executors)

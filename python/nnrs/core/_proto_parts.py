@@ -25,6 +25,11 @@ class ProtoVariable:
         parent: The name of the function that makes it, or None.
         required: The names of the functions that read it.
         variable_instance: Its Variable in the graph that was made last.
+
+    >>> from nnrs.core import graph_def  # functions take them from then on
+    >>> with graph_def.graph(name="net"):
+    ...     -ProtoVariable((16, 3), name="x") * 2 + 1
+    <ProtoVariable '@net/AddScalar_out' (16, 3)>
     """
 
     def __init__(self, shape: Any, name: str | None = None, need_grad: bool = False, var_type: str = "Buffer") -> None:
@@ -57,20 +62,32 @@ class ProtoVariable:
     def proto(self) -> Message:
         """The variable as a message `Variable`; changes of it count with `update_from_proto`."""
         if self._proto is None:
-            made = message_class("Variable")(name=self.name or "", type=self.type)
-            made.repeat_id.extend(self.repeat_id)
-            made.shape.dim.extend(self.shape)
-            _fill_initializer(made, self.initializer)
-            self._proto = made
+            self._proto = self._message()
         return self._proto
 
+    def _message(self) -> Message:
+        made = message_class("Variable")(name=self.name or "", type=self.type)
+        made.repeat_id.extend(self.repeat_id)
+        made.shape.dim.extend(self.shape)
+        _fill_initializer(made, self.initializer)
+        return made
+
     def prepare_renaming(self, renames: dict[str, str]) -> None:
-        """Note the name in `proto`, if it is another one."""
+        """Note the name in `proto`, if it is another one.
+
+        Args:
+            renames: Dict that gets it, by the old one.
+        """
         if self._proto is not None and self._proto.name != self.name:
             renames[str(self.name)] = self._proto.name
 
     def update_from_proto(self, rng: Any, renames: dict[str, str]) -> None:
-        """Become what `proto` was changed to."""
+        """Become what `proto` was changed to.
+
+        Args:
+            rng: Not used; initial values come from `nnrs.random`.
+            renames: New names by the old ones.
+        """
         if self._proto is None:
             return
         self.name = renames.get(str(self.name), self.name)
@@ -161,12 +178,20 @@ def _fill_initializer(to: Message, initializer: Any) -> None:
 class ProtoFunction:
     """A function of a network: its type, its arguments, and the names of what it reads and makes.
 
+    One that has just been made is put into the network that is being described by calling it with ProtoVariables.
+
     Args:
         func: Not used; NNabla's.
         f_type: NNabla's name of the function, as "Affine".
         args: Its arguments by name.
         name: Its name in the network.
         owner: The network.
+
+    >>> from nnrs.core import graph_def
+    >>> with graph_def.graph(name="net") as g:
+    ...     y = ProtoFunction(None, "LeakyReLU", {"alpha": 0.5, "inplace": False})([ProtoVariable((2, 3), name="x")])
+    >>> y, g.net.functions["@net/LeakyReLU"].args["alpha"]
+    (<ProtoVariable '@net/LeakyReLU_out' (2, 3)>, 0.5)
     """
 
     def __init__(self, func: Any, f_type: str, args: Any, name: str | None = None, owner: Any = None) -> None:
@@ -189,8 +214,49 @@ class ProtoFunction:
     def __getitem__(self, item: str) -> Any:
         return self.__dict__[item]
 
+    def __call__(self, inputs: Any = (), n_outputs: int = -1) -> Any:
+        """Put the function into the network that is being described.
+
+        Args:
+            inputs: List of ProtoVariables, and Variables of parameters.
+            n_outputs: Not used; the function says how many it has.
+
+        Returns:
+            The ProtoVariable that it makes, or a tuple of them.
+
+        Raises:
+            ValueError: If NNabla has no function of this type, or inputs or arguments do not fit.
+        """
+        from . import _proto_calls
+
+        return _proto_calls.describe(self, inputs)
+
+    def graph_call(self, **kwargs: Any) -> None:
+        """Make the function of the graph: it reads and sets the `variable_instance` of its variables.
+
+        Parameters are those of the network's graph, as in a call of the network.
+
+        Args:
+            batch_size: Samples in a batch, where a shape leaves that open; by default 1.
+
+        Raises:
+            ValueError: If an input has no `variable_instance`, or the graph cannot be made.
+        """
+        from . import _proto_calls
+
+        _proto_calls.graph_call(self, **kwargs)
+
+    @property
+    def _is_loop_control(self) -> bool:
+        """Whether it begins or ends a loop."""
+        return self.type in ("RepeatStart", "RepeatEnd", "RecurrentInput", "RecurrentOutput", "Delay")
+
     def clone(self, owner: Any) -> ProtoFunction:
-        """A copy in another network."""
+        """A copy in another network.
+
+        Args:
+            owner: The network.
+        """
         made = copy.copy(self)
         made.owner = weakref.ref(owner)
         made.args, made.inputs, made.outputs = copy.deepcopy(self.args), list(self.inputs), list(self.outputs)
@@ -218,7 +284,11 @@ class ProtoFunction:
         return made
 
     def update_from_proto(self, renames: dict[str, str]) -> ProtoFunction:
-        """Become what `proto` was changed to."""
+        """Become what `proto` was changed to.
+
+        Args:
+            renames: New names of variables by the old ones.
+        """
         if self._proto is not None:
             self._take(self._proto)
             self._proto = None
@@ -241,7 +311,11 @@ class ProtoFunction:
 
 
 def _argument_field(f_type: str) -> str | None:
-    """The field of `Function` that has the arguments of functions of this type."""
+    """The field of `Function` that has the arguments of functions of this type.
+
+    >>> _argument_field("Affine")
+    'affine_param'
+    """
     fields = message_class("Function")._fields
     return next((name for name, f in fields.items() if f.kind == f"{f_type}Parameter"), None)
 

@@ -24,7 +24,8 @@ from .._messages import message_class
 from .._missing import missing_name
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope
-from ._proto_builder import Description, FlatModule, unique_name
+from ._proto_builder import FlatModule, LoopControlFunction, ProtoGraphBuilder, RepeatInfo
+from ._proto_generator import ProtoGraphGenerator
 from ._proto_graph import ProtoExecutor, ProtoGraph
 from ._proto_network import ProtoNetwork
 from ._proto_parts import ProtoFunction, ProtoVariable
@@ -36,6 +37,7 @@ __all__ = [
     "ProtoFunction",
     "ProtoGraph",
     "ProtoGraphBuilder",
+    "ProtoGraphGenerator",
     "ProtoNetwork",
     "ProtoVariable",
     "RepeatInfo",
@@ -58,86 +60,19 @@ def __getattr__(name: str) -> Any:
     raise missing_name(__name__, name)
 
 
-for _kind in (ProtoFunction, ProtoNetwork, ProtoVariable, FlatModule, ProtoExecutor, ProtoGraph):
+for _kind in (
+    FlatModule,
+    LoopControlFunction,
+    ProtoExecutor,
+    ProtoFunction,
+    ProtoGraph,
+    ProtoGraphBuilder,
+    ProtoGraphGenerator,
+    ProtoNetwork,
+    ProtoVariable,
+    RepeatInfo,
+):
     _kind.__module__ = __name__
-
-
-class RepeatInfo:
-    """A loop: its name, and how often it runs."""
-
-    def __init__(self, id: str, times: int) -> None:
-        self.id = id
-        self.times = times
-
-
-class LoopControlFunction:
-    """A function that begins or ends a loop: it has no arguments."""
-
-    def __init__(self) -> None:
-        self.arguments: dict[str, Any] = {}
-
-
-class ProtoGraphBuilder:
-    """Where calls with `ProtoVariable`s go: the network that is being described, and those that are finished."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self.networks: OrderedDict[str, ProtoNetwork] = OrderedDict()
-        self.proto_graph = ProtoGraph(self.networks, kwargs.get("parameter_scope"))
-        self.graph_name: str | None = kwargs.get("name")
-        self.stack: list[Any] = []
-        self.module: Any = None
-        self._current: Description | None = None
-        self._names: dict[str, int] = {}
-
-    def get_current(self) -> ProtoNetwork:
-        """The network that is being described."""
-        return self._description().network
-
-    def _description(self) -> Description:
-        if self._current is None:
-            self._current = Description(ProtoNetwork(self.proto_graph))
-        return self._current
-
-    def get_module(self) -> Any:
-        """The module that is being called."""
-        if self.module is None:
-            self.module = FlatModule(self.graph_name)
-        return self.module
-
-    def dirty(self) -> None:
-        """Say that there is something to finish."""
-        self._description()
-
-    def is_dirty(self) -> bool:
-        """Whether a network is being described."""
-        return self._current is not None
-
-    def get_graph(self) -> ProtoGraph:
-        """The graph that gets the networks."""
-        return self.proto_graph
-
-    def begin_module(self, module: Any) -> ProtoNetwork:
-        """Let the following calls be those of a module."""
-        self.stack.append(module)
-        self.module = module
-        return self.get_current()
-
-    def end_module(self) -> None:
-        """Go back to the module around; the outermost one finishes the network."""
-        self.stack.pop()
-        if self.stack:
-            self.module = self.stack[-1]
-        else:
-            self.commit_network()
-
-    def commit_network(self) -> None:
-        """Finish the network that is being described: name its parameters, and put it into the graph."""
-        description, module = self._description(), self.get_module()
-        name = unique_name(self._names, self.graph_name or module.name)
-        self.graph_name, self.module, self._current = None, None, None
-        params = {v.data: key for key, v in module.get_parameters().items()}
-        description.finish(params)
-        description.network.commit(name, self.networks, params)
 
 
 _builder = ProtoGraphBuilder()
@@ -180,6 +115,12 @@ def graph(**kwargs: Any) -> Iterator[ProtoGraph]:
     Args:
         name: The network's name; by default "model".
         parameter_scope: Dict that gets the parameters.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> with graph(name="net") as g:
+    ...     y = F.relu(nn.ProtoVariable((2, 3), name="x"))
+    >>> g.net.inputs, g.net.outputs
+    (['x'], ['@net/ReLU_out'])
     """
     global _builder
     before, _builder = _builder, ProtoGraphBuilder(**kwargs)
@@ -193,7 +134,18 @@ def graph(**kwargs: Any) -> Iterator[ProtoGraph]:
 
 @contextlib.contextmanager
 def graph_name(name: str) -> Iterator[Any]:
-    """Let the block describe a network of this name in the current graph."""
+    """Let the block describe a network in the current graph.
+
+    Args:
+        name: The network's name.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> reset_default_graph()
+    >>> with graph_name("net"):
+    ...     y = F.relu(nn.ProtoVariable((2, 3)))
+    >>> list(get_default_graph().networks)
+    ['net']
+    """
     builder = _builder
     before, builder.graph_name = builder.graph_name, name
     try:
@@ -206,7 +158,12 @@ def graph_name(name: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def module_scope(pgb: ProtoGraphBuilder, module: Any) -> Iterator[ProtoNetwork]:
-    """Let the block be a call of a module."""
+    """Let the block be a call of a module.
+
+    Args:
+        pgb: Where the calls go.
+        module: The module.
+    """
     yield pgb.begin_module(module)
     pgb.end_module()
 
@@ -229,8 +186,18 @@ def get_default_graph(*args: Any, **kwargs: Any) -> Any:
 def get_default_graph_by_variable(proto_variable: ProtoVariable) -> ProtoNetwork:
     """The network that was described outside of `graph` and has this output.
 
+    Args:
+        proto_variable: The output.
+
     Raises:
+        TypeError: If it is no ProtoVariable.
         ValueError: If there is none.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> reset_default_graph()
+    >>> y = F.relu(nn.ProtoVariable((2, 3)))
+    >>> get_default_graph_by_variable(y).name
+    'model'
     """
     check_type("get_default_graph_by_variable", "proto_variable", proto_variable, ProtoVariable, "a ProtoVariable")
     for n in get_default_graph().networks.values():
@@ -302,6 +269,14 @@ def load(
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file's content is not what it should be; then no parameter changes.
+
+    >>> import io, nnrs as nn, nnrs.functions as F
+    >>> with graph(name="net") as g:
+    ...     y = F.relu(nn.ProtoVariable((2, 3), name="x"))
+    >>> file = io.BytesIO()
+    >>> save(file, [g], extension=".nnp")
+    >>> load(io.BytesIO(file.getvalue()), extension=".nnp").net.inputs
+    ['x']
     """
     here = "load"
     scope: Any = OrderedDict() if parameter_scope is None else parameter_scope

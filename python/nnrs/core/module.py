@@ -16,7 +16,7 @@ from .._core import Variable
 from .._errors import ArgumentError, check_type, message
 from .._notebooks import ParameterDict
 
-__all__ = ["Module"]
+__all__ = ["MetaClass", "Module", "ParamMemo", "insert_parent_name"]
 
 # Methods that Python calls for the object's sake.
 _AS_THEY_ARE = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")
@@ -31,6 +31,78 @@ def _in_scope(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
 
     return scoped
+
+
+class MetaClass(type):
+    """Wraps the methods of classes that have a base: they run with the instance's own parameters, in `parameter_scope`.
+
+    `Module` does the same for its subclasses without a metaclass, so that they go together with `abc.ABC` and others.
+
+    >>> class Holder:
+    ...     parameter_scope = OrderedDict()
+    >>> class Doubled(Holder, metaclass=MetaClass):
+    ...     def make(self):
+    ...         return list(parameter.get_parameters())
+    >>> Doubled().make()
+    []
+    """
+
+    def __new__(meta, classname: str, bases: tuple[type, ...], class_dict: dict[str, Any], **kwargs: Any) -> Any:
+        if bases and not any(issubclass(base, Module) for base in bases):
+            class_dict = {name: _wrapped(name, member) for name, member in class_dict.items()}
+        return super().__new__(meta, classname, bases, class_dict, **kwargs)
+
+    @staticmethod
+    def method_wrapper(method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that runs with the parameters of the object that it is called on.
+
+        Args:
+            method: Function whose first argument has a `parameter_scope`.
+        """
+        return _in_scope(method)
+
+
+def _wrapped(name: str, member: Any) -> Any:
+    return _in_scope(member) if isinstance(member, FunctionType) and name not in _AS_THEY_ARE else member
+
+
+class ParamMemo:
+    """Remembers parameters, so that each is listed once.
+
+    >>> memo = ParamMemo()
+    >>> w = Variable((2,))
+    >>> list(memo.filter_and_update({"w": w})), list(memo.filter_and_update({"again": w}))
+    (['w'], [])
+    """
+
+    def __init__(self) -> None:
+        self._memo: set[Any] = set()
+
+    def filter_and_update(self, params: Mapping[str, Any]) -> OrderedDict[str, Any]:
+        """The parameters that were not given before.
+
+        Args:
+            params: Parameters by name.
+        """
+        found: OrderedDict[str, Any] = OrderedDict()
+        for name, v in params.items():
+            if v not in self._memo:
+                self._memo.add(v)
+                found[name] = v
+        return found
+
+
+def insert_parent_name(name: str, params: Mapping[str, Any]) -> OrderedDict[str, Any]:
+    """Parameters under the names that they have in the module around.
+
+    Args:
+        name: The attribute of the module around.
+        params: Parameters by name.
+
+    >>> list(insert_parent_name("conv", {"W": None}))
+    ['@conv/W']
+    """
+    return OrderedDict((f"@{name}/{key}", v) for key, v in params.items())
 
 
 class Module:
@@ -59,8 +131,9 @@ class Module:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name, member in list(vars(cls).items()):
-            if isinstance(member, FunctionType) and name not in _AS_THEY_ARE:
-                setattr(cls, name, _in_scope(member))
+            wrapped = _wrapped(name, member)
+            if wrapped is not member:
+                setattr(cls, name, wrapped)
 
     def __repr__(self) -> str:
         return type(self).__name__
@@ -79,6 +152,10 @@ class Module:
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The network; subclasses give it.
+
+        Args:
+            *args: What the module is called with.
+            **kwargs: What the module is called with.
 
         Raises:
             NotImplementedError: If the subclass does not.
@@ -213,7 +290,12 @@ class Module:
             raise ArgumentError(message("set_parameter", "key", what, hint=hint))
 
     def set_parameters(self, params: Mapping[str, Variable], raise_if_missing: bool = False) -> None:
-        """`set_parameter` for each entry of a dict."""
+        """`set_parameter` for each entry of a dict.
+
+        Args:
+            params: Variables by their names, as `get_parameters` gives them.
+            raise_if_missing: Whether a module that is not there is an error.
+        """
         for key, param in params.items():
             self.set_parameter(key, param, raise_if_missing)
 

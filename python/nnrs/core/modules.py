@@ -25,6 +25,10 @@ _Sizes = int | Sequence[int]
 def complete_dims(s: Any, dims: int) -> Any:
     """`s` for each of `dims` axes: itself, if it is a list of as many, else as often.
 
+    Args:
+        s: Number, or list of numbers.
+        dims: Number of axes.
+
     Raises:
         ValueError: If it is a list of another length.
 
@@ -41,6 +45,9 @@ def complete_dims(s: Any, dims: int) -> Any:
 
 def get_conv_same_pad(k: Iterable[int]) -> tuple[int, ...]:
     """Padding with which a convolution of odd kernel sizes keeps an image's size.
+
+    Args:
+        k: The kernel's sizes.
 
     >>> get_conv_same_pad((3, 5))
     (1, 2)
@@ -91,6 +98,10 @@ class ResUnit(Module):
         channels: Number of maps, 4 or more.
         stride: Stride of the second convolution and of the skip.
         skip_by_conv: Whether the skip is a `ConvBn` too; else it is `x` as it is, which must fit.
+
+    >>> import nnrs as nn
+    >>> ResUnit(8, skip_by_conv=False)(nn.Variable((1, 8, 16, 16))).shape
+    (1, 8, 16, 16)
     """
 
     def __init__(self, channels: int, stride: _Sizes = 1, skip_by_conv: bool = True) -> None:

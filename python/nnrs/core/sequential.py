@@ -37,7 +37,11 @@ class Sequential(Module):
             setattr(self, entry[0] if pair else f"{snake_case(type(module).__name__)}_{i}", module)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The first module on the arguments, each other one on the result so far."""
+        """The first module on the arguments, each other one on the result so far, a tuple as its arguments.
+
+        Raises:
+            ValueError: If there is no module.
+        """
         if not len(self):
             raise ArgumentError(message("Sequential", "args", "there is no module to call"))
         first, *others = self.submodules.values()

@@ -7,7 +7,9 @@ from typing import Any
 from .._core import Context
 from .._missing import missing_name
 from .cuda import (
+    StreamEventHandler,
     array_classes,
+    check_gpu_compatibility,
     clear_memory_cache,
     compiled_kernels,
     device_name,
@@ -32,7 +34,9 @@ from .cuda import (
 )
 
 __all__ = [
+    "StreamEventHandler",
     "array_classes",
+    "check_gpu_compatibility",
     "clear_memory_cache",
     "compiled_kernels",
     "context",

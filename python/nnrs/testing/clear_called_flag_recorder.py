@@ -3,6 +3,14 @@
 Between `activate_clear_called_flag_recorder` and `deactivate_clear_called_flag_recorder`, each function that runs
 leaves a list with a pair for each input, and one for each output: whether the data and the gradient have been cleared,
 as it is before the next function runs. While it is active, functions run one by one.
+
+>>> import nnrs as nn, nnrs.functions as F
+>>> y = F.exp(F.log(nn.Variable((2,))))
+>>> activate_clear_called_flag_recorder()
+>>> y.forward(clear_no_need_grad=True)
+>>> get_input_clear_called_flags(), get_output_clear_called_flags()
+([[(False, False)], [(True, False)]], [[(False, False)], [(False, False)]])
+>>> deactivate_clear_called_flag_recorder()
 """
 
 from __future__ import annotations

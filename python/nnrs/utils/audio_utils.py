@@ -27,7 +27,7 @@ from .._errors import (
     message,
 )
 from .._files import PathOrFile, atomic_path, is_path
-from . import _wav_format as _wav
+from . import _wav
 from ._bytes import ending_of, read_bytes
 
 __all__ = [
@@ -129,7 +129,7 @@ def auread(
 
     Returns:
         (samples, channels): uint8 with silence at 128 (8 bits; int8 of a `.raw` file), int16, or int32 (32 bits, and
-        24, which are the upper ones); float32 or float64 of a file of floats.
+        24, which are the upper ones), int64; float32 or float64 of a file of floats.
 
     Raises:
         OSError: The file cannot be read.
@@ -142,7 +142,7 @@ def auread(
     """
     _no_more("auread", kwargs)
     data = read_bytes("auread", path)
-    ending = ending_of(path) or (".wav" if data.startswith(b"RIFF") else "")
+    ending = ending_of(path) or (".wav" if data.startswith((b"RIFF", b"RIFX")) else "")
     if ending == ".raw":
         x = _raw(data, raw_format_param)
     elif ending == ".wav":

@@ -41,7 +41,11 @@ def _call(default: Any, name: str, *args: Any) -> Any:
 
 
 def alternative_cli(args: Any) -> Any:
-    """Do a command in another way; None: it is done as usual."""
+    """Do a command in another way; None: it is done as usual.
+
+    Args:
+        args: The command's arguments, as argparse gives them.
+    """
     return _call(None, "alternative_cli", args)
 
 
@@ -51,12 +55,20 @@ def get_callback_version() -> Any:
 
 
 def get_best_from_status(args: Any) -> Any:
-    """The best epoch and its error in a former training; (None, None) if there are none."""
+    """The best epoch and its error in a former training; (None, None) if there are none.
+
+    Args:
+        args: The command's arguments.
+    """
     return _call((None, None), "get_best_from_status", args)
 
 
 def update_time_train(prediction: Any = None) -> None:
-    """Training has gone on, and will take this long."""
+    """Training has gone on.
+
+    Args:
+        prediction: Seconds that it will take in all, or None.
+    """
     _call(None, "update_time_train", prediction)
 
 
@@ -66,22 +78,41 @@ def save_train_snapshot() -> None:
 
 
 def update_status(state: Any = None, start: bool = False, start_time: float | None = None) -> None:
-    """The program's state has changed."""
+    """The program's state has changed.
+
+    Args:
+        state: The new state, or None; what it may be, the module says.
+        start: Whether something begins.
+        start_time: When it began, in seconds as of `time.time`.
+    """
     _call(None, "update_status", state, start, start_time)
 
 
 def add_train_command_arg(subparser: Any) -> None:
-    """Add arguments to those of the command `train`."""
+    """Add arguments to those of the command `train`.
+
+    Args:
+        subparser: The command's parser, an `argparse.ArgumentParser`.
+    """
     _call(None, "add_train_command_arg", subparser)
 
 
 def get_timelimit(args: Any) -> Any:
-    """Seconds that training may take; -1: as many as it takes."""
+    """Seconds that training may take; -1: as many as it takes.
+
+    Args:
+        args: The command's arguments.
+    """
     return _call(-1, "get_timelimit", args)
 
 
 def process_evaluation_result(outdir: str, filename: str) -> None:
-    """A file of results has been written."""
+    """A file of results has been written.
+
+    Args:
+        outdir: The folder of results.
+        filename: The file.
+    """
     _call(None, "process_evaluation_result", outdir, filename)
 
 
@@ -91,20 +122,42 @@ def update_forward_time() -> None:
 
 
 def check_training_time(args: Any, config: Any, timeinfo: Any, epoch: int, last_epoch: int) -> Any:
-    """Whether there is time to go on training."""
+    """Whether there is time to go on training.
+
+    Args:
+        args: The command's arguments.
+        config: The training's configuration.
+        timeinfo: Times so far.
+        epoch: The epoch that has ended.
+        last_epoch: The last one to be trained.
+    """
     return _call(True, "check_training_time", args, config, timeinfo, epoch, last_epoch)
 
 
 def result_base(base: str, suffix: str, outdir: str) -> Any:
-    """The name for a file of results; None: the usual one."""
+    """The name for a file of results; None: the usual one.
+
+    Args:
+        base: The usual name without what is behind it.
+        suffix: What is behind it.
+        outdir: The folder of results.
+    """
     return _call(None, "result_base", base, suffix, outdir)
 
 
 def update_progress(text: str) -> None:
-    """Something goes on, as the text says."""
+    """Something goes on.
+
+    Args:
+        text: What.
+    """
     _call(None, "update_progress", text)
 
 
 def get_load_image_func(ext: str) -> Any:
-    """The function that loads images of a file's ending; None: the usual one."""
+    """The function that loads images of a kind of file; None: the usual one.
+
+    Args:
+        ext: The file's ending, as ".png".
+    """
     return _call(None, "get_load_image_func", ext)

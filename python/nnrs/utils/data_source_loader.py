@@ -25,9 +25,9 @@ from .._errors import (
     describe,
     message,
 )
+from . import _wav
 from ._file_reader import FileReader
 from ._npy import read_array
-from ._wav import read_wav
 from .download import download, get_data_home
 from .progress import callback_module
 
@@ -146,7 +146,7 @@ def load_image_imread(file: Any, shape: _Shape = None, max_range: float = 1.0) -
 
     Args:
         file: Path or open file.
-        shape: _Shape to resize to; the number of colours must be the image's.
+        shape: Shape to resize to; the number of colours must be the image's.
         max_range: What white becomes, as float; below 0 the values stay as they are.
     """
     images = importlib.import_module(".image_utils", __package__)
@@ -168,7 +168,7 @@ def load_image(file: Any, shape: _Shape = None, normalize: bool = False) -> np.n
 
     Args:
         file: Path or open file.
-        shape: _Shape to resize to.
+        shape: Shape to resize to.
         normalize: Whether values go from 0 to 1 instead of those of the file.
     """
     return load_image_imread(file, shape, 1.0 if normalize else -1)
@@ -182,7 +182,7 @@ def load_csv(file: IO[bytes], shape: _Shape = None, normalize: bool = False) -> 
 
     Args:
         file: File open for binary reading.
-        shape: _Shape of the result.
+        shape: Shape of the result.
         normalize: Ignored.
     """
     name = getattr(file, "name", "the open file")
@@ -214,7 +214,7 @@ def load_npy(path: Any, shape: _Shape = None, normalize: bool = False) -> np.nda
 
     Args:
         path: Path or file open for binary reading.
-        shape: _Shape of the result.
+        shape: Shape of the result.
         normalize: Ignored.
     """
     with _opened(path) as f:
@@ -238,12 +238,20 @@ def load_wav(path: Any, shape: _Shape = None, normalize: bool = False) -> np.nda
 
     Args:
         path: Path or file open for binary reading.
-        shape: _Shape of the result.
+        shape: Shape of the result.
         normalize: Ignored.
+
+    Raises:
+        ValueError: If the file is of another kind, or compressed, or the shape does not fit. One that is cut short is a
+            RuntimeWarning, as in NNabla.
     """
     with _opened(path) as f:
-        sound = read_wav(f)
-    return _shaped("load_wav", sound[:, None] if sound.ndim == 1 and shape is None else sound, shape)
+        data = f.read()
+    try:
+        sound = _wav.decode(data, whole=False)[0]
+    except FormatError as error:
+        raise FormatError(message("load_wav", "path", f"this is no sound that can be read: {error}")) from None
+    return _shaped("load_wav", sound, shape)
 
 
 def load_audio_pydub(path: Any, shape: _Shape = None, normalize: bool = False) -> np.ndarray:
@@ -251,7 +259,7 @@ def load_audio_pydub(path: Any, shape: _Shape = None, normalize: bool = False) -
 
     Args:
         path: Path or open file.
-        shape: _Shape to resize to.
+        shape: Shape to resize to.
         normalize: Ignored.
     """
     sounds = importlib.import_module(".audio_utils", __package__)

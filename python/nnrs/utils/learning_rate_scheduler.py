@@ -16,7 +16,14 @@ from .._errors import ArgumentError, ArgumentTypeError, check_number, check_type
 
 
 class BaseLearningRateScheduler:
-    """What schedulers are: objects with `get_learning_rate`, for a class of your own."""
+    """What schedulers are: objects with `get_learning_rate`, for a class of your own.
+
+    >>> class Halves(BaseLearningRateScheduler):
+    ...     def get_learning_rate(self, iter):
+    ...         return 0.5**iter
+    >>> LinearWarmupScheduler(Halves(), 2).get_learning_rate(1)
+    0.5
+    """
 
     def get_learning_rate(self, iter: int) -> float:
         """The rate of an iteration.
@@ -48,6 +55,7 @@ class PolynomialScheduler(BaseLearningRateScheduler):
         self.power = _number(self, "power", power)
 
     def get_learning_rate(self, iter: int) -> float:
+        """The rate of an iteration, counted from 0."""
         left = max(1.0 - iter * 1.0 / self.max_iter, 0.0)
         return float(self.init_lr * left**self.power)
 
@@ -68,6 +76,7 @@ class CosineScheduler(BaseLearningRateScheduler):
         self.max_iter = _positive(self, "max_iter", max_iter)
 
     def get_learning_rate(self, iter: int) -> float:
+        """The rate of an iteration, counted from 0."""
         return float(self.init_lr * ((math.cos(iter * 1.0 / self.max_iter * math.pi) + 1.0) * 0.5))
 
 
@@ -89,6 +98,7 @@ class ExponentialScheduler(BaseLearningRateScheduler):
         self.iter_interval = _positive(self, "iter_interval", iter_interval)
 
     def get_learning_rate(self, iter: int) -> float:
+        """The rate of an iteration, counted from 0."""
         return float(self.init_lr * self.gamma ** (iter // self.iter_interval))
 
 
@@ -111,6 +121,7 @@ class StepScheduler(BaseLearningRateScheduler):
         self.iter_steps = list(iter_steps)
 
     def get_learning_rate(self, iter: int) -> float:
+        """The rate of an iteration, counted from 0."""
         rate = self.init_lr
         for step in self.iter_steps:
             if iter >= step:
@@ -136,6 +147,7 @@ class LinearWarmupScheduler(BaseLearningRateScheduler):
         self.warmup_iter = _number(self, "warmup_iter", warmup_iter)
 
     def get_learning_rate(self, iter: int) -> float:
+        """The rate of an iteration, counted from 0."""
         rate = self.scheduler.get_learning_rate(iter)
         if iter < self.warmup_iter:
             rate *= (iter + 1) * 1.0 / self.warmup_iter

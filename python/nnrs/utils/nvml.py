@@ -75,6 +75,10 @@ class _DeviceStruct(ctypes.Structure):
 
 
 c_nvmlDevice_t = ctypes.POINTER(_DeviceStruct)
+"""A GPU's handle, as `nvmlDeviceGetHandleByIndex` gives it: a pointer that is the library's own. It holds until
+`nvmlShutdown`.
+"""
+c_nvmlDevice_t.__doc__ = "A GPU's handle, as `nvmlDeviceGetHandleByIndex` gives it. It holds until `nvmlShutdown`."
 
 
 class c_nvmlUtilization_t(ctypes.Structure):
@@ -90,7 +94,14 @@ class c_nvmlMemory_t(ctypes.Structure):
 
 
 class NVMLError(Error, RuntimeError):
-    """An error of the library; `value` is its number, one of `NVML_ERROR_..`."""
+    """An error of the library.
+
+    Args:
+        value: Its number, one of `NVML_ERROR_..`; the attribute `value`.
+
+    >>> print(NVMLError(NVML_ERROR_NO_PERMISSION))
+    NVML: no permission (4): this user may not ask
+    """
 
     def __init__(self, value: int) -> None:
         super().__init__(value)
@@ -153,26 +164,48 @@ def nvmlInit(flags: int = 0) -> bool:
 
 
 def nvmlShutdown() -> None:
-    """End."""
+    """End, once for each `nvmlInit`; handles no longer hold.
+
+    Raises:
+        NVMLError: If `nvmlInit` has not been called.
+    """
     _call("nvmlShutdown")
 
 
 def nvmlErrorString(result: int) -> bytes:
-    """The library's own text for an error."""
+    """The library's own text for an error.
+
+    Args:
+        result: The error's number.
+
+    Raises:
+        NVMLError: If `nvmlInit` has not been called.
+    """
     f = _function("nvmlErrorString")
     f.restype = ctypes.c_char_p
     return bytes(f(result))
 
 
 def nvmlDeviceGetCount() -> int:
-    """Number of GPUs."""
+    """Number of GPUs.
+
+    Raises:
+        NVMLError: If `nvmlInit` has not been called.
+    """
     count = ctypes.c_uint()
     _call("nvmlDeviceGetCount_v2", ctypes.byref(count))
     return count.value
 
 
 def nvmlDeviceGetHandleByIndex(index: int) -> Any:
-    """The handle of a GPU, by its number."""
+    """The handle of a GPU.
+
+    Args:
+        index: Its number, from 0 on.
+
+    Raises:
+        NVMLError: If there is no such GPU, or `nvmlInit` has not been called.
+    """
     device = c_nvmlDevice_t()
     number = check_integer("nvmlDeviceGetHandleByIndex", "index", index, 0)
     _call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(number), ctypes.byref(device))
@@ -180,21 +213,42 @@ def nvmlDeviceGetHandleByIndex(index: int) -> Any:
 
 
 def nvmlDeviceGetName(handle: Any) -> bytes:
-    """A GPU's name."""
+    """A GPU's name, as bytes.
+
+    Args:
+        handle: The GPU's handle.
+
+    Raises:
+        NVMLError: If the driver does not answer.
+    """
     name = ctypes.create_string_buffer(NVML_DEVICE_NAME_BUFFER_SIZE)
     _call("nvmlDeviceGetName", handle, name, ctypes.c_uint(NVML_DEVICE_NAME_BUFFER_SIZE))
     return name.value
 
 
 def nvmlDeviceGetUtilizationRates(handle: Any) -> c_nvmlUtilization_t:
-    """How busy a GPU was in the last moments."""
+    """How busy a GPU was in the last moments, in percent.
+
+    Args:
+        handle: The GPU's handle.
+
+    Raises:
+        NVMLError: If the driver does not answer, or the GPU does not measure it.
+    """
     rates = c_nvmlUtilization_t()
     _call("nvmlDeviceGetUtilizationRates", handle, ctypes.byref(rates))
     return rates
 
 
 def nvmlDeviceGetMemoryInfo(handle: Any) -> c_nvmlMemory_t:
-    """A GPU's memory."""
+    """A GPU's memory, in bytes.
+
+    Args:
+        handle: The GPU's handle.
+
+    Raises:
+        NVMLError: If the driver does not answer.
+    """
     memory = c_nvmlMemory_t()
     _call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
     return memory

@@ -23,6 +23,10 @@ class PackedSequence:
         sorted_indices: The order, from the longest down, in which the sequences are packed; None: as they were
             given.
         unsorted_indices: The way back.
+
+    >>> import nnrs as nn
+    >>> pack_sequence([nn.Variable((3, 2)), nn.Variable((1, 2))])
+    PackedSequence(data=(4, 2), batch_sizes=(3,))
     """
 
     def __init__(self) -> None:
@@ -33,6 +37,13 @@ class PackedSequence:
         self.unsorted_indices: Any = None
         # How many there are, where it is known before the graph runs.
         self._sequences: int | None = None
+
+    def __repr__(self) -> str:
+        shown = {
+            name: getattr(array, "shape", None) for name, array in self.__dict__.items() if not name.startswith("_")
+        }
+        parts = (f"{name}={shape}" for name, shape in shown.items() if shape is not None)
+        return f"PackedSequence({', '.join(parts)})"
 
 
 def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_value: float = 0.0) -> Any:
@@ -49,6 +60,10 @@ def pad_sequence(sequences: Sequence[Any], batch_first: bool = False, padding_va
 
     Returns:
         Array of shape (T, B, ..), or (B, T, ..) if batch_first.
+
+    Raises:
+        TypeError: If something else is given than Variables and NdArrays.
+        ValueError: If there is none, or the axes behind the first one differ.
     """
     _check(sequences, "pad_sequence")
     most = max(x.shape[0] for x in sequences)
@@ -82,6 +97,16 @@ def pack_sequence(sequences: Sequence[Any], batch_first: bool = False, enforce_s
 
     Returns:
         The packed sequences.
+
+    Raises:
+        TypeError: If something else is given than Variables and NdArrays.
+        ValueError: If there is none, or the axes behind the first one differ, or the order is another one.
+
+    >>> import nnrs as nn
+    >>> short, long = (nn.NdArray.from_numpy_array(np.full((n, 1), n)) for n in (1, 3))
+    >>> packed = pack_sequence([short, long], enforce_sorted=False)
+    >>> packed.data.data.ravel().tolist(), packed.batch_sizes.data.tolist()
+    ([3.0, 1.0, 3.0, 3.0], [2, 1, 1])
     """
     _check(sequences, "pack_sequence")
     lengths = np.array([x.shape[0] for x in sequences])
@@ -107,6 +132,10 @@ def pack_padded_sequence(
 
     Returns:
         The packed sequences.
+
+    >>> import nnrs as nn
+    >>> pack_padded_sequence(nn.Variable((3, 2, 5)), [3, 1])
+    PackedSequence(data=(4, 5), batch_sizes=(3,))
     """
     numbers = np.asarray(lengths).astype(np.int64)
     packed = PackedSequence()
@@ -139,6 +168,11 @@ def pad_packed_sequence(
 
     Raises:
         ValueError: If total_length is less than the longest sequence.
+
+    >>> import nnrs as nn
+    >>> padded, lengths = pad_packed_sequence(pack_padded_sequence(nn.Variable((3, 2, 5)), [3, 1]), batch_first=True)
+    >>> padded.shape, lengths.shape
+    ((2, 3, 5), (2,))
     """
     steps = sequence.batch_sizes.shape[0]
     if total_length is not None and total_length < steps:

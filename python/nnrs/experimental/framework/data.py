@@ -21,6 +21,21 @@ class Data:
 
     A subclass gives either the class `CustomDataSource` and the method `__data_iterator__`, or an `__init__` and a
     `next` of its own.
+
+    >>> from nnrs.utils.data_iterator import data_iterator
+    >>> class Digits(Data):
+    ...     class CustomDataSource(Data.CustomDataSource):
+    ...         def __init__(self):
+    ...             super().__init__()
+    ...             self._size, self._variables = 4, ("x",)
+    ...         def _get_data(self, i):
+    ...             return (float(i),)
+    ...     def __data_iterator__(self, source):
+    ...         return data_iterator(source, batch_size=2)
+    >>> digits = Digits()
+    >>> digits.size(), digits.next()[0].tolist()
+    (4, [0.0, 1.0])
+    >>> digits._data_iterator.close()
     """
 
     CustomDataSource: Any = _DataSourceClass()

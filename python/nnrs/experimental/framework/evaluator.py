@@ -42,7 +42,11 @@ class Evaluator:
         self.val_iter = check_integer(here, "val_iter", val_iter, 0)
 
     def evaluate(self, e: int) -> None:
-        """Evaluate in an epoch."""
+        """Evaluate in an epoch.
+
+        Args:
+            e: Its number.
+        """
         call_all(self.eval_callback_on_start, e)
         for i in range(self.val_iter):
             self.eval_data_feeder(e, i)

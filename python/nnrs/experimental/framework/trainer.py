@@ -13,6 +13,16 @@ class Trainer:
 
     Args:
         worker: The worker.
+
+    Raises:
+        TypeError: If it is none.
+
+    >>> class Says(Worker):
+    ...     def iter_loop_start(self, i, e):
+    ...         print("iteration", i, "of epoch", e)
+    >>> Trainer(Says(None, max_epoch=1, iter_per_epoch=2)).train()
+    iteration 0 of epoch 0
+    iteration 1 of epoch 0
     """
 
     def __init__(self, worker: Worker) -> None:

@@ -26,6 +26,12 @@ class Worker:
 
     The arguments of methods are the numbers of the iteration (`i`), of the epoch (`e`), and of the batch of an update
     (`ag`) or evaluation (`vi`).
+
+    >>> class Says(Worker):
+    ...     def _train_data_feeder(self, i, e, ag):
+    ...         print("a batch for iteration", i)
+    >>> Says(None).update_in_iteration(3, 0)
+    a batch for iteration 3
     """
 
     _loss: Any = None

@@ -90,6 +90,9 @@ class BatchNorm1d(BatchNormalization):
         output_stat: Return mean and variance as well.
         fix_parameters: Whether bias and scale stay as they are in training.
         param_init: Initial values by name, as of `BatchNormalization`.
+
+    >>> BatchNorm1d(3)(Variable((2, 3, 8))).shape
+    (2, 3, 8)
     """
 
     def __init__(
@@ -119,6 +122,9 @@ class BatchNorm2d(BatchNormalization):
         output_stat: Return mean and variance as well.
         fix_parameters: Whether bias and scale stay as they are in training.
         param_init: Initial values by name, as of `BatchNormalization`.
+
+    >>> BatchNorm2d(3)(Variable((2, 3, 8, 8))).shape
+    (2, 3, 8, 8)
     """
 
     def __init__(
@@ -148,6 +154,9 @@ class BatchNorm3d(BatchNormalization):
         output_stat: Return mean and variance as well.
         fix_parameters: Whether bias and scale stay as they are in training.
         param_init: Initial values by name, as of `BatchNormalization`.
+
+    >>> BatchNorm3d(3)(Variable((2, 3, 8, 8, 8))).shape
+    (2, 3, 8, 8, 8)
     """
 
     def __init__(

@@ -17,6 +17,7 @@ from ._arguments import add_parser
 _PACKAGES = """
 h5py:hdf5:h5py matplotlib:viz:matplotlib graphviz:viz:graphviz tensorboardX:tensorboard:tensorboardX
 mlflow:mlflow:mlflow pillow:image:PIL opencv-python::cv2 pypng::png pydub:audio:pydub boto3:s3:boto3 tqdm:progress:tqdm
+protobuf:protobuf:google.protobuf
 """.split()
 """Optional packages: name, extra of nnrs that installs it, module."""
 
@@ -143,8 +144,20 @@ def _wheels() -> list[str]:
     return [f"{name} {names[name]}" for name in sorted(names) if name.startswith("nvidia-")]
 
 
+def _is_there(module: str) -> bool:
+    """Whether a module can be imported.
+
+    >>> _is_there("sys"), _is_there("no_such_package.module")
+    (True, False)
+    """
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it is missing
+        return False
+
+
 def _package(name: str, extra: str, module: str) -> str:
-    if importlib.util.find_spec(module) is None:
+    if not _is_there(module):
         return f"{name}: not installed (pip install {f'nnrs[{extra}]' if extra else name})"
     try:
         return f"{name} {version(name)}"

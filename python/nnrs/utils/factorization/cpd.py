@@ -169,7 +169,14 @@ class ALS:
         return float(1.0 - rest / squares)
 
     def khatrirao_product(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """The outer product of each column of X (I, K) with that of Y (J, K), as an array (I, J, K).
+        """The outer product of each column of X with that of Y.
+
+        Args:
+            X: Array (.., I, K).
+            Y: Array (J, K).
+
+        Returns:
+            Array (.., I, J, K).
 
         >>> ALS().khatrirao_product(np.ones((2, 4)), np.ones((3, 4))).shape
         (2, 3, 4)
@@ -179,17 +186,33 @@ class ALS:
         return np.stack(columns, axis=-1).astype(np.float64, copy=False)
 
     def khatrirao_products(self, A: list[np.ndarray], n: int, reverse: bool = True) -> np.ndarray:
-        """Khatri-Rao products of all matrices but number `n`, from the last to the first if `reverse`."""
+        """Khatri-Rao products of all matrices but one.
+
+        Args:
+            A: Matrices (size of the axis, rank).
+            n: Number of the one that is left out.
+            reverse: Whether from the last to the first.
+        """
         order = [i for i in range(len(A)) if i != n]
         return reduce(self.khatrirao_product, [A[i] for i in (order[::-1] if reverse else order)])
 
     def hadamard_products_of_gramians(self, A: list[np.ndarray], n: int) -> np.ndarray:
-        """The element-wise product of `a' a` of all matrices but number `n`."""
+        """The element-wise product of `a' a` of all matrices but one, (rank, rank).
+
+        Args:
+            A: Matrices (size of the axis, rank).
+            n: Number of the one that is left out.
+        """
         grams = [np.dot(a.T, a) for i, a in enumerate(A) if i != n]
         return reduce(np.multiply, grams)
 
     def approximate_tensor(self, A: list[np.ndarray], lmbda: np.ndarray) -> np.ndarray:
-        """The sum of the outer products of the matrices' columns, times their weights."""
+        """The sum of the outer products of the matrices' columns, times their weights: the array that was decomposed.
+
+        Args:
+            A: Matrices (size of the axis, rank).
+            lmbda: Weights (rank,).
+        """
         made = np.zeros([len(a) for a in A])
         for k, weight in enumerate(lmbda):
             made += weight * reduce(np.multiply.outer, [a[:, k] for a in A])

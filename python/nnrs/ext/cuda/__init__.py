@@ -4,13 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _core
-from .._contexts import add_available_context
-from .._core import Context, Variable
-from .._errors import ArgumentError, check_flag, message
-from .._missing import missing_name
-from .._modes import whole_number
-from ..memory import Stats
+from ... import _core
+from ..._contexts import add_available_context
+from ..._core import Context, Variable
+from ..._errors import ArgumentError, check_flag, message
+from ..._missing import missing_name
+from ..._modes import whole_number
+from ...memory import Stats
+from ._streams import StreamEventHandler
+
+__all__ = [
+    "StreamEventHandler",
+    "array_classes",
+    "check_gpu_compatibility",
+    "clear_memory_cache",
+    "compiled_kernels",
+    "context",
+    "device_name",
+    "device_synchronize",
+    "functions_on_host",
+    "get_device_count",
+    "get_devices",
+    "graphs",
+    "host_waits",
+    "libraries",
+    "memory_stats",
+    "reset_memory_peak",
+    "set_compiler",
+    "set_graphs",
+    "set_libraries",
+    "set_memory_limit",
+    "set_tf32",
+    "synchronize",
+    "why_no_library",
+    "why_not_compiled",
+]
 
 _TYPES = ("float", "half", "bfloat16", "double")
 
@@ -57,6 +85,16 @@ def _number(function: str, device: str | int, argument: str = "device") -> int:
         expected = "one of " + ", ".join(repr(known) for known in devices)
         raise ArgumentError(message(function, argument, expected, repr(device)))
     return int(device)
+
+
+def check_gpu_compatibility() -> None:
+    """See whether nnrs can use all GPUs.
+
+    Raises:
+        RuntimeError: If there is none, or one cannot be used: what was looked for, and where, or what does not fit.
+    """
+    for device in range(get_device_count()):
+        _core.cuda_open(device)
 
 
 def array_classes() -> list[str]:

@@ -1,0 +1,7 @@
+"""Measuring times on a GPU."""
+
+from __future__ import annotations
+
+from .profile import CudaEventTimerCallback
+
+__all__ = ["CudaEventTimerCallback"]
