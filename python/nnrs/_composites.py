@@ -15,6 +15,7 @@ from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._fused_convolution import fused_convolution
+from ._norms import norm_normalization, spectral_norm
 from ._quantization import fixed_point_quantize, min_max_quantize, pow2_quantize
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
@@ -25,8 +26,6 @@ from .normalization_functions import (
     group_normalization,
     instance_normalization,
     layer_normalization,
-    norm_normalization,
-    spectral_norm,
     sync_batch_normalization,
     tensor_normalization,
     weight_standardization,

@@ -143,6 +143,5 @@ def min_max_quantize(
         outputs = check_list("min_max_quantize", "outputs", outputs, NdArray, "NdArray")
         if len(outputs) != 1:
             raise ArgumentError(message("min_max_quantize", "outputs", "1 array", f"{len(outputs)}"))
-        outputs = [*outputs, NdArray(qr_min.shape), NdArray(qr_min.shape)]
     args = (decay, x_min_max, ema, ste_fine_grained, eps)
-    return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)[0]
+    return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)

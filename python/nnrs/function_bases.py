@@ -24,7 +24,7 @@ __all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
 
 # In `nnrs.functions` they have another order of arguments or none of NNabla's `outputs`.
 _AS_REGISTERED = (
-    "fixed_point_quantize interpolate istft norm_normalization "
+    "fixed_point_quantize interpolate istft min_max_quantize norm_normalization "
     "patch_correlation pow2_quantize quantize_linear scatter_nd spectral_norm stft"
 ).split()
 _WITH_STATISTICS = (
@@ -119,28 +119,10 @@ def _renamed(function: Callable[..., Any], names: dict[str, str]) -> Callable[..
     return call
 
 
-def _one_output(name: str) -> Callable[..., Any]:
-    """The function with NNabla's arguments, which gives its first output only: the others are nnrs's own."""
-    function, own = getattr(functions, name), inspect.signature(getattr(functions, f"_{name}"))
-
-    @functools.wraps(function)
-    def call(*args: Any, **kw: Any) -> Any:
-        if refused := misfit(call, name, args, kw):
-            raise refused
-        given = own.bind(*args, **kw).arguments
-        given.pop("n_outputs", None)
-        return function(**given)
-
-    call.__signature__ = own  # type: ignore[attr-defined]
-    return call
-
-
 def _base(name: str) -> Callable[..., Any]:
     registered = getattr(functions, f"_{name}", None)
     if name in _WITH_STATISTICS:
         return _by_count(name)
-    if name == "min_max_quantize":
-        return _one_output(name)
     if name in _RENAMED:
         return _renamed(getattr(functions, name), _RENAMED[name])
     return registered if registered and name in _AS_REGISTERED else getattr(functions, name)  # type: ignore[no-any-return]

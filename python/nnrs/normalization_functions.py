@@ -282,7 +282,14 @@ def weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-05, outp
     return _call(_WEIGHT, (w,), (channel_axis, eps, output_stat))
 
 
-def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] | None = None, eps: float = 1e-12) -> A:
+def norm_normalization(
+    x: A,
+    p: float | None = None,
+    axes: int | Sequence[int] | None = None,
+    eps: float = 1e-12,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> A:
     """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
 
     Args:
@@ -290,6 +297,8 @@ def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] |
         p: Order of the norm, 1 or more; None: 2.
         axes: Axes that a norm is over; None: all. They may count from the end.
         eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
 
     Returns:
         y of x's shape.
@@ -297,11 +306,19 @@ def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] |
     Raises:
         ValueError: For a p below 1, or axes that do not fit.
     """
-    return cast(A, _call(_NORM, (x,), (p, axes, eps)))
+    return cast(A, _core.call(_NORM, (x,), (p, axes, eps), n_outputs, outputs))
 
 
 def spectral_norm(
-    w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, test: bool = False, output_u: bool = False
+    w: A,
+    u: A,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
 ) -> Any:
     """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
 
@@ -316,6 +333,8 @@ def spectral_norm(
         eps: Added before the root.
         test: Leave u as it is.
         output_u: Return the u that the iteration has begun with, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
 
     Returns:
         w / s; with output_u the tuple (w / s, u).
@@ -323,8 +342,7 @@ def spectral_norm(
     Raises:
         ValueError: For arguments that do not fit.
     """
-    made = _call(_SPECTRAL, (w, u), (dim, itr, eps, test, output_u))
-    return made[:2] if output_u else made[0]
+    return _core.call(_SPECTRAL, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
 
 def fused_batch_normalization(
