@@ -172,6 +172,12 @@ def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArra
 
     Returns:
         output: Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, mask = A([[1, 2], [3, 4]]), A([[1, 0], [0, 1]])
+    >>> print(F.bool_gather(x, mask).data)
+    [1. 4.]
     """
     from . import functions as F
 
@@ -193,6 +199,12 @@ def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: lis
 
     Raises:
         ValueError: Without inputs.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> a, b = F.exp(nn.Variable((2,))), F.sin(nn.Variable((3,)))
+    >>> F.sink(a, b).forward()
+    >>> print(a.d)
+    [1. 1.]
     """
     from . import functions as F
 
@@ -212,6 +224,15 @@ def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | N
 
     Returns:
         y: A tuple of the pieces, also where it is one.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> a, b = F.split(x, axis=1)
+    >>> print(a.data)
+    [1. 3.]
+    >>> print(b.data)
+    [2. 4.]
     """
     from . import functions as F
 
@@ -249,6 +270,12 @@ def quantize_linear(
 
     Raises:
         ValueError: For another type or mode, or a shape that does not broadcast to x's.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, scale, zero = A([-1, 0.26, 99]), A([0.5]), A([10])
+    >>> print(F.quantize_linear(x, scale, zero, dtype="uint8").data)
+    [  8.  11. 208.]
     """
     from . import functions as F
 

@@ -27,6 +27,13 @@ def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] |
 
     Raises:
         ValueError: For a p below 1, or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[3, 4], [0, 5]])
+    >>> print(F.norm_normalization(x, axes=1).data)
+    [[0.6 0.8]
+     [0.  1. ]]
     """
     return N.norm_normalization(x, p, axes, eps)
 
@@ -53,5 +60,12 @@ def spectral_norm(
 
     Raises:
         ValueError: For arguments that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> w, u = A([[3, 0], [0, 1]]), A([1, 0.1])
+    >>> print(F.spectral_norm(w, u, itr=10).data.round(3))
+    [[1.    0.   ]
+     [0.    0.333]]
     """
     return N.spectral_norm(w, u, dim, itr, eps, test, output_u)

@@ -106,6 +106,16 @@ def batch_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit, or without statistics to use.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 6]])
+    >>> mean, variance = A([[0.0, 0.0]]), A([[1.0, 1.0]])
+    >>> print(F.batch_normalization(x, None, None, mean, variance).data.round(3))
+    [[-1. -1.]
+     [ 1.  1.]]
+    >>> print(mean.data.round(3))
+    [[0.38 0.76]]
     """
     if (mean is None or variance is None) and not batch_stat:
         name = "mean" if mean is None else "variance"
@@ -168,6 +178,13 @@ def layer_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [10, 20, 30]])
+    >>> print(F.layer_normalization(x, None, None).data.round(3))
+    [[-1.225  0.     1.225]
+     [-1.225  0.     1.225]]
     """
     args = (batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_LAYER, (x, beta, gamma), args)
@@ -201,6 +218,12 @@ def group_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit, or groups that do not divide the channels.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 3, 10, 30]])
+    >>> print(F.group_normalization(x, None, None, num_groups=2).data.round(3))
+    [[-1.  1. -1.  1.]]
     """
     args = (num_groups, channel_axis, batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_GROUP, (x, beta, gamma), args)
@@ -232,6 +255,13 @@ def instance_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 3], [10, 30]]])
+    >>> print(F.instance_normalization(x, None, None).data.round(3))
+    [[[-1.  1.]
+      [-1.  1.]]]
     """
     args = (channel_axis, batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_INSTANCE, (x, beta, gamma), args)
@@ -260,6 +290,13 @@ def tensor_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 3], [10, 30]])
+    >>> print(F.tensor_normalization(x, axes=1).data.round(3))
+    [[-1. -1.]
+     [ 1.  1.]]
     """
     return _call(_TENSOR, (x, beta, gamma), (axes, eps, gamma is None, beta is None, output_stat))
 
@@ -278,6 +315,13 @@ def weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-05, outp
 
     Raises:
         ValueError: For an axis that does not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> w = A([[1, 3], [10, 30]])
+    >>> print(F.weight_standardization(w).data.round(3))
+    [[-1.  1.]
+     [-1.  1.]]
     """
     return _call(_WEIGHT, (w,), (channel_axis, eps, output_stat))
 
@@ -384,6 +428,14 @@ def fused_batch_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit, another activation, or without statistics to use.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, z = A([[1, 2], [3, 6]]), A([[0, 3], [0, 0]])
+    >>> mean, variance = A([[0, 0]]), A([[1, 1]])
+    >>> print(F.fused_batch_normalization(x, None, None, mean, variance, z).data.round(3))
+    [[0. 2.]
+     [1. 1.]]
     """
     from . import functions as F
 
