@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,13 +21,12 @@ LAYERS = [name for name in PF.__all__ if name not in ("parametric_function_api",
 SOLVERS = [s["name"] for s in _core.solver_registry()]
 
 
-def prints_what_it_says(documented: Callable[..., Any]) -> None:
+def prints_what_it_says(documented: Callable[..., Any], known: dict[str, Any] | None = None) -> None:
     text = inspect.getdoc(documented) or ""
     assert text.count(">>>") > 1, "an example"
     nn.clear_parameters()
     nn.seed(313)
-    own = vars(sys.modules[inspect.unwrap(documented).__module__])
-    test = doctest.DocTestParser().get_doctest(text, dict(own), documented.__name__, None, None)
+    test = doctest.DocTestParser().get_doctest(text, dict(known or {}), documented.__name__, None, None)
     failed = doctest.DocTestRunner().run(test).failed
     nn.clear_parameters()
     assert not failed
@@ -41,7 +39,7 @@ def test_functions(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name: str) -> None:
-    prints_what_it_says(getattr(PF, name))
+    prints_what_it_says(getattr(PF, name), vars(PF))
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -20,7 +20,7 @@ NEEDS = {
 
 
 def _uses(example: str, word: str) -> bool:
-    return any(before + word in example for before in (" ", "(", ", ", "*", "-"))
+    return any(before + word in example for before in " (*-[")
 
 
 def _whole(example: str) -> list[str]:

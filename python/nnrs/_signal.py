@@ -136,12 +136,13 @@ def istft(
     Raises:
         ValueError: Where the windows' squares add up to 0 at a sample.
 
+    >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
-    >>> x = A([np.arange(16)])
+    >>> x = A([np.arange(1, 17)])
     >>> re, im = F.stft(x, window_size=8, stride=4, fft_size=8)
     >>> print(F.istft(re, im, window_size=8, stride=4, fft_size=8).data.round(3))
-    [[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15.]]
+    [[ 1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16.]]
     """
     from . import functions as F
 

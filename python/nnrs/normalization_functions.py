@@ -115,7 +115,7 @@ def batch_normalization(
     [[-1. -1.]
      [ 1.  1.]]
     >>> print(mean.data.round(3))
-    [[0.38 0.76]]
+    [[0.2 0.4]]
     """
     if (mean is None or variance is None) and not batch_stat:
         name = "mean" if mean is None else "variance"
