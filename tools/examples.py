@@ -1,7 +1,7 @@
 """Reads tools/examples/*.txt: for each function and solver the example that its docstring ends with.
 
-An entry is the name in a line of its own, then lines of a doctest; an empty line ends it. `tests/test_examples_of_functions.py`
-runs them all. What each needs, imports and short names for making arrays, is put before it here.
+An entry is the name in a line of its own, then lines of a doctest; an empty line ends it. What each needs, imports and
+short names for making arrays, is put before it here. `tests/test_examples_of_functions.py` runs them all.
 """
 
 from __future__ import annotations
