@@ -1,4 +1,4 @@
-"""Reads tools/examples/*.txt: for each function and solver the example that its docstring ends with.
+"""Reads tools/raises.txt, when a function is an error, and tools/examples/*.txt, the examples that docstrings end with.
 
 An entry is the name in a line of its own, then lines of a doctest; an empty line ends it. What each needs, imports and
 short names for making arrays, is put before it here. `tests/test_examples_of_functions.py` runs them all.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+RAISES = Path(__file__).parent / "raises.txt"
 FOLDER = Path(__file__).parent / "examples"
 # What an example may use, and the line that it needs then.
 NEEDS = {
@@ -38,3 +39,9 @@ def read() -> dict[str, list[str]]:
             name, example = entry.split("\n", 1)
             found[name] = _whole(example)
     return found
+
+
+def raises() -> dict[str, str]:
+    """When a function raises ValueError, by its name."""
+    lines = RAISES.read_text(encoding="utf-8").splitlines()
+    return {name: text for name, _, text in (line.partition(": ") for line in lines)}

@@ -20,6 +20,7 @@ from nnrs import _composites, _core, _missing
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = examples.read()
+RAISES = examples.raises()
 HEAD = '''"""The function library. Generated from the registry by tools/generate.py: do not edit."""
 
 # ruff: noqa: E501, F405
@@ -113,6 +114,8 @@ def docstring(f: dict) -> str:
         lines.append("")
     lines.append("    Returns:")
     lines += [entry("output", f"{name}: {doc}") for name, _, doc in f["outputs"]]
+    if text := RAISES.get(f["name"]):
+        lines += ["", "    Raises:", entry("error", f"ValueError: {text}")]
     if example := EXAMPLES.get(f["name"]):
         lines += ["", *("    " + line for line in example)]
     lines.append('    """')
@@ -192,6 +195,7 @@ def functions_md() -> str:
             lines.append(f"- `{n}` (input, {k}, {'gradient' if flows else 'no gradient'}): {d}")
         lines += [f"- `{n}` ({h}, default {v if v is not None else 'required'}): {d}" for n, h, _, v, d in f["args"]]
         lines += [f"- `{n}` (output): {d}" for n, _, d in f["outputs"]]
+        lines += [f"- ValueError: {RAISES[f['name']]}"] if f["name"] in RAISES else []
         lines += ["", "```pycon", *example_of(f["name"]), "```"]
     for name in graphs:
         lines += graph_md(name)

@@ -17,10 +17,10 @@ function! {
     inputs {
         x: "N-D array.",
         min: "Least gradient: an array that broadcasts to x's shape. It has no gradient.",
-        max: "Largest gradient, likewise."
+        max: "Largest gradient, of x's shape likewise."
     }
     args {}
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 function! {
@@ -32,7 +32,7 @@ function! {
         clip_norm: Option<f64> = None, "The Euclidean norm that the gradient gets; None: 1.";
         axes: Option<Vec<i64>> = None, "The axes to take the norm over; None: all. They may count from the end."
     }
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 impl Function for ClipGradByValue {

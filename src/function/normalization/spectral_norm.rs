@@ -26,7 +26,7 @@ function! {
         test: bool = false, "Leave u as it is.";
         output_u: bool = false, "Give the u that the iteration has begun with, too."
     }
-    outputs { w_sn: "N-D array of w's shape.", u [variadic]: "With output_u the u that the iteration has begun with." }
+    outputs { w_sn: "N-D array of w's shape.", u [variadic]: "With output_u the u that the iteration has begun with, of its shape." }
 }
 
 impl Function for SpectralNorm {
