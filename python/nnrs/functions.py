@@ -38,6 +38,9 @@ def affine(x: A, weight: A, bias: A | None = None, base_axis: int = 1, n_outputs
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
 
+    Raises:
+        ValueError: For shapes that do not fit, or a base_axis beyond x's axes.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2]])
@@ -193,6 +196,10 @@ def convolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad:
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
 
+    Raises:
+        ValueError: For pad, stride or dilation of another number of axes, a base_axis or group that does not
+            fit, a kernel larger than x.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, w = A([[[1, 2, 4, 8]]]), A([[[1, -1]]])
@@ -229,6 +236,10 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
 
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
+
+    Raises:
+        ValueError: For pad, stride, dilation or output_padding of another number of axes, an output_padding
+            that is not below stride.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -290,6 +301,9 @@ def adaptive_separable_convolution(x: A, vertical_kernel: A, horizontal_kernel: 
     Returns:
         y: Images of shape (N, C, H - Kv + 1, W - Kh + 1).
 
+    Raises:
+        ValueError: For shapes that do not fit.
+
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -326,6 +340,9 @@ def depthwise_convolution(x: A, weight: A, bias: A | None = None, base_axis: int
     Returns:
         y: Images of shape (.., C multiplier, new spatial..).
 
+    Raises:
+        ValueError: For a multiplier below 1, or pad, stride or dilation of another number of axes.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, w = A([[[1, 2, 3], [1, 2, 3]]]), A([[1, 1], [1, -1]])
@@ -359,6 +376,9 @@ def depthwise_deconvolution(x: A, weight: A, bias: A | None = None, base_axis: i
     Returns:
         y: Images of shape (.., C / divisor, new spatial..).
 
+    Raises:
+        ValueError: For a divisor that the channels cannot be divided by.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, w = A([[[1, 2], [1, 2]]]), A([[1, 10], [1, -1]])
@@ -388,7 +408,11 @@ def max_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Maxima.
+        y: Maxima, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, a kernel below 1, or a pad that is not
+            smaller than it.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -419,7 +443,11 @@ def average_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = 
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Means.
+        y: Means, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, a kernel below 1, or a pad that is not
+            smaller than it.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -448,7 +476,10 @@ def sum_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Sums.
+        y: Sums, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, or a kernel below 1.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -500,6 +531,9 @@ def unpooling(x: A, kernel: Sequence[int], channel_last: bool = False, n_outputs
     Returns:
         y: N-D array; the sizes of its last axes are those of x times the kernel's.
 
+    Raises:
+        ValueError: For a kernel of more axes than x, or below 1.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[[1, 2]]])
@@ -531,6 +565,10 @@ def roi_align(input: A, boxes: A, output_size: Sequence[int], spatial_scale: Seq
     Returns:
         y: Means of shape (K, C, rows, columns); (K, rows, columns, C) if channel_last.
 
+    Raises:
+        ValueError: For a box of no image (on a GPU: NaN), or an output_size that is not two numbers of 1 or
+            more.
+
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -551,8 +589,8 @@ def max_pooling_backward(dy: A, x: A, kernel: Sequence[int], stride: Sequence[in
     """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
 
     Args:
-        dy: Gradient of the pooling's result.
-        x: What was pooled.
+        dy: Gradient of the pooling's result, of its shape.
+        x: What was pooled, an array (.., H, W).
         kernel: As max_pooling's.
         stride: As max_pooling's.
         ignore_border: As max_pooling's.
@@ -562,7 +600,10 @@ def max_pooling_backward(dy: A, x: A, kernel: Sequence[int], stride: Sequence[in
         outputs: Arrays for the outputs' data.
 
     Returns:
-        dx: Gradient of x.
+        dx: Gradient of x, of its shape.
+
+    Raises:
+        ValueError: For another shape of dy than the pooling's result, and as of `max_pooling`.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -589,6 +630,9 @@ def embed(x0: A, w: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: Array of x0's shape and then a row's.
+
+    Raises:
+        ValueError: For an index that w has no row for (on a GPU: NaN).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -740,6 +784,9 @@ def softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: list[Nd
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For an axis that x does not have.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[0, 0], [0, 1]])
@@ -765,6 +812,9 @@ def log_softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: lis
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -844,6 +894,9 @@ def crelu(x: A, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | Non
     Returns:
         y: N-D array, twice as long as x on the axis.
 
+    Raises:
+        ValueError: For an axis that x does not have.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[-1, 2]])
@@ -870,6 +923,9 @@ def celu(x: A, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: 
     Returns:
         y: N-D array, twice as long as x on the axis.
 
+    Raises:
+        ValueError: For an axis that x does not have.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[-1, 2]])
@@ -895,6 +951,9 @@ def prelu(x0: A, x1: A, base_axis: int = 1, n_outputs: int = -1, outputs: list[N
 
     Returns:
         y: N-D array of x0's shape.
+
+    Raises:
+        ValueError: For a base_axis that x0 does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -1223,7 +1282,7 @@ def _batch_normalization(x: A, beta: A | None = None, gamma: A | None = None, me
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance of the batch.
+        statistics: With output_stat: mean and variance of the batch, of mean's shape.
     """
     return _call(_BATCH_NORMALIZATION, (x, beta, gamma, mean, variance), (axes, decay_rate, eps, batch_stat, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -1249,7 +1308,7 @@ def _layer_normalization(x: A, beta: A | None = None, gamma: A | None = None, ba
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance of the samples.
+        statistics: With output_stat: mean and variance of the samples, of size 1 beside the batch axes.
     """
     return _call(_LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -1333,7 +1392,7 @@ def _tensor_normalization(x: A, beta: A | None = None, gamma: A | None = None, a
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance.
+        statistics: With output_stat: mean and variance, of x's size at axes and size 1 elsewhere.
     """
     return _call(_TENSOR_NORMALIZATION, (x, beta, gamma), (axes, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -1355,7 +1414,7 @@ def _weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-5, outp
 
     Returns:
         y: Array of w's shape.
-        statistics: With output_stat: mean and variance.
+        statistics: With output_stat: mean and variance, of w's size at channel_axis and size 1 elsewhere.
     """
     return _call(_WEIGHT_STANDARDIZATION, (w,), (channel_axis, eps, output_stat), n_outputs, outputs)
 
@@ -1398,6 +1457,9 @@ def weight_normalization(w: A, g: A, dim: int = 0, eps: float = 1e-12, n_outputs
     Returns:
         w_wn: N-D array of w's shape.
 
+    Raises:
+        ValueError: For a dim that w does not have.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> w, g = A([[3, 4], [0, 2]]), A([10, 1])
@@ -1430,7 +1492,7 @@ def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, t
 
     Returns:
         w_sn: N-D array of w's shape.
-        u: With output_u the u that the iteration has begun with.
+        u: With output_u the u that the iteration has begun with, of its shape.
     """
     return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
@@ -1456,6 +1518,9 @@ def mean_subtraction(x: A, mean: A, t: A, base_axis: int = 1, update_running_mea
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For a base_axis that x does not have, or t of more than one element.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2], [3, 6]])
@@ -1479,12 +1544,15 @@ def clip_grad_by_value(x: A, min: A, max: A, n_outputs: int = -1, outputs: list[
     Args:
         x: N-D array.
         min: Least gradient: an array that broadcasts to x's shape. It has no gradient.
-        max: Largest gradient, likewise.
+        max: Largest gradient, of x's shape likewise.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For min or max of another shape.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> V = nn.Variable.from_numpy_array
@@ -1514,7 +1582,10 @@ def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] 
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For axes that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> V = nn.Variable.from_numpy_array
@@ -1545,6 +1616,9 @@ def sum(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, n
     Returns:
         y: x without the summed axes.
 
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2], [3, 4]])
@@ -1572,6 +1646,9 @@ def mean(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
 
     Returns:
         y: x without the averaged axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -1611,6 +1688,9 @@ def max(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, w
     Returns:
         y: Largest elements, or [largest elements, indices], or indices: flat over the reduced axes in their
             order.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or no element along them.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -1653,6 +1733,9 @@ def min(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, w
         y: Smallest elements, or [smallest elements, indices], or indices: flat over the reduced axes in their
             order.
 
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or no element along them.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 5], [7, 3]])
@@ -1684,6 +1767,9 @@ def norm(x: A, p: float | None = None, axis: int | Sequence[int] | None = None, 
     Returns:
         y: x without the reduced axes.
 
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or a p below 1.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[3, 4], [6, 8]])
@@ -1711,6 +1797,9 @@ def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
 
     Returns:
         y: x without the reduced axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -1787,6 +1876,9 @@ def cumsum(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For an axis that x does not have.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2, 3], [4, 5, 6]])
@@ -1817,6 +1909,9 @@ def cumprod(x: A, axis: int | None = None, exclusive: bool = False, reverse: boo
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -2240,6 +2335,9 @@ def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outp
 
     Returns:
         y: N-D array of the inputs' joint shape, of 64-bit whole numbers.
+
+    Raises:
+        ValueError: For another direction than 'LEFT' and 'RIGHT', or a negative distance (on a GPU: 0).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -2981,13 +3079,13 @@ def where(condition: A, x_true: A, x_false: A, n_outputs: int = -1, outputs: lis
 
     Args:
         condition: N-D array, M >= N >= 0, whose shape begins that of x_true.
-        x_true: M-D array.
+        x_true: M-D array, whose shape begins with condition's.
         x_false: M-D array of x_true's shape.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: M-D array.
+        y: M-D array of x_true's shape.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3043,6 +3141,9 @@ def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, o
     Returns:
         y: N-D array.
 
+    Raises:
+        ValueError: For a shape with negative sizes, or too large for memory.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.constant(7, (2, 2))
     >>> y.forward()
@@ -3071,6 +3172,9 @@ def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, ou
     Returns:
         y: 1-D array.
 
+    Raises:
+        ValueError: For a step of 0, or limits that are not finite.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.arange(0, 10, 3)
     >>> y.forward()
@@ -3096,6 +3200,9 @@ def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: 
 
     Returns:
         y: 1-D array.
+
+    Raises:
+        ValueError: For a negative num.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.linspace(0, 1, 5)
@@ -3191,7 +3298,7 @@ def identity(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3604,7 +3711,10 @@ def concatenate(*x: A, axis: int | None = None, n_outputs: int = -1, outputs: li
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The joined array.
+        y: The joined array: as large along axis as all together.
+
+    Raises:
+        ValueError: For an axis that the arrays do not have, other sizes beside it, or no array at all.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3631,7 +3741,10 @@ def _split(x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | No
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The pieces.
+        y: An array for each place along axis, without that axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
     """
     return _call(_SPLIT, (x,), (axis,), n_outputs, outputs)
 
@@ -3651,6 +3764,9 @@ def stack(*x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | No
 
     Returns:
         y: The joined array, with one axis more.
+
+    Raises:
+        ValueError: For an axis that the result does not have, arrays of several shapes, or no array at all.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3680,7 +3796,10 @@ def slice(x: A, start: Sequence[int] | None = None, stop: Sequence[int] | None =
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The part.
+        y: The part, an array of x's number of axes.
+
+    Raises:
+        ValueError: For a step of 0, or more numbers than x has axes.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3711,6 +3830,9 @@ def pad(x: A, pad_width: Sequence[int], mode: str = 'constant', constant_value: 
     Returns:
         y: N-D array.
 
+    Raises:
+        ValueError: For an odd number of widths, more pairs than x has axes, negative ones, or another mode.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2, 3]])
@@ -3737,6 +3859,9 @@ def transpose(x: A, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array.
+
+    Raises:
+        ValueError: For axes that are not those of x in another order.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3765,6 +3890,9 @@ def broadcast(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdA
     Returns:
         y: N-D array of the given shape.
 
+    Raises:
+        ValueError: For a shape that x does not broadcast to.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1], [2]])
@@ -3789,7 +3917,10 @@ def tile(x: A, reps: int | Sequence[int], n_outputs: int = -1, outputs: list[NdA
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The repeated array.
+        y: The repeated array, each size being reps times as large.
+
+    Raises:
+        ValueError: For repetitions below 1.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3818,6 +3949,9 @@ def one_hot(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArr
     Returns:
         output: Array of x's shape without its last axis, then `shape`.
 
+    Raises:
+        ValueError: For a last axis of x that has not a number for each size of shape.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> labels = A([[2], [0]])
@@ -3843,6 +3977,9 @@ def flip(x: A, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: 
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For axes that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3870,6 +4007,9 @@ def reshape(x: A, shape: Sequence[int], inplace: bool = True, n_outputs: int = -
 
     Returns:
         y: The elements of x in the new shape.
+
+    Raises:
+        ValueError: For a shape of another number of elements, or with more than one -1.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -3975,6 +4115,10 @@ def gather(x: A, Indices: A, axis: int | None = None, batch_dims: int | None = N
     Returns:
         y: x.shape[:axis] + Indices.shape[batch_dims:] + x.shape[axis + 1:].
 
+    Raises:
+        ValueError: For an axis or batch_dims that x does not have, or an index that does not fit (on a GPU:
+            NaN).
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, i = A([[1, 2, 3], [4, 5, 6]]), A([2, 0])
@@ -4001,6 +4145,9 @@ def gather_nd(data: A, indices: A, n_outputs: int = -1, outputs: list[NdArray] |
     Returns:
         y: indices.shape[1:] + data.shape[M:].
 
+    Raises:
+        ValueError: For more coordinates than x has axes, or an index that does not fit (on a GPU: NaN).
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, places = A([[1, 2, 3], [4, 5, 6]]), A([[0, 1], [2, 0]])
@@ -4020,7 +4167,8 @@ def _scatter_nd(data: A, indices: A, out: A | None = None, shape: Sequence[int] 
     Args:
         data: indices.shape[1:] + shape[M:].
         indices: Coordinates, of shape (M, ..).
-        out: What the result is elsewhere, zeros by default. If no function has made it, it becomes the result.
+        out: What the result is elsewhere, of its shape; zeros by default. If no function has made it, it
+            becomes the result.
         shape: Shape of the result; None: of `out`.
         add: Whether values are added to what is there.
         n_outputs: Not used; NNabla's.
@@ -4049,6 +4197,9 @@ def scatter_add(x0: A, indices: A, x1: A, axis: int | None = None, n_outputs: in
 
     Returns:
         y: N-D array of x0's shape.
+
+    Raises:
+        ValueError: For an axis that x0 does not have, or an index that does not fit (left out on a GPU).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4088,13 +4239,16 @@ def bool_scatter(input: A, mask: A, output: A | None = None, n_outputs: int = -1
     Args:
         input: Rows, of shape (n, ..), n the number of places where the mask is not zero.
         mask: N-D array.
-        output: What the result is elsewhere, zeros by default. If no function has made it, it becomes the
-            result.
+        output: What the result is elsewhere, of its shape; zeros by default. If no function has made it, it
+            becomes the result.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
         y: N-D array of shape mask.shape + input.shape[1:].
+
+    Raises:
+        ValueError: For a mask with another number of true elements than input has rows (not seen on a GPU).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4123,6 +4277,9 @@ def bool_fill(data: A, mask: A, value: float = 0.0, n_outputs: int = -1, outputs
     Returns:
         output: N-D array of data's shape.
 
+    Raises:
+        ValueError: For a mask that does not broadcast to data.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, mask = A([1, 2, 3]), A([0, 1, 0])
@@ -4148,6 +4305,9 @@ def broadcast_to(x: A, y: A, axis: int | None = None, n_outputs: int = -1, outpu
 
     Returns:
         z: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis at which the sizes are others.
 
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
@@ -4177,6 +4337,9 @@ def shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For more shifts than x has axes, or another border_mode than 'nearest' and 'reflect'.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4215,6 +4378,9 @@ def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, 
 
     Returns:
         y: Sorted elements, or [sorted elements, indices], or indices along the axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4271,6 +4437,9 @@ def trilu(x: A, k: int = 0, upper: bool = True, n_outputs: int = -1, outputs: li
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For an x of fewer than two axes.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -4301,6 +4470,9 @@ def meshgrid(*x: A, ij_indexing: bool = False, n_outputs: int = -1, outputs: lis
 
     Returns:
         y: One array for each input, with an axis for each.
+
+    Raises:
+        ValueError: For arrays of another number of axes than one, or none at all.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4406,6 +4578,10 @@ def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: 
     Returns:
         y: Array of shape x.shape[:base_axis] + (k,), or of x's shape; or [it, indices].
 
+    Raises:
+        ValueError: For a k that is not from 1 to a sample's size, a base_axis that x does not have, or
+            with_index without reduce.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 5, 3], [6, 2, 4]])
@@ -4435,7 +4611,10 @@ def top_k_grad(x: A, k: int, abs: bool = False, base_axis: int = 1, n_outputs: i
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For a k that is not from 1 to a sample's size, or a base_axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> V = nn.Variable.from_numpy_array
@@ -4464,6 +4643,9 @@ def eye_like(x: A, k: int = 0, n_outputs: int = -1, outputs: list[NdArray] | Non
 
     Returns:
         y: Matrix of x's shape.
+
+    Raises:
+        ValueError: For an x that is no matrix or batch of matrices.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4623,7 +4805,7 @@ def unlink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> V = nn.Variable.from_numpy_array
@@ -4673,6 +4855,9 @@ def dropout(x: A, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: 
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For a p that is not from 0 up to but not 1.
+
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4702,6 +4887,9 @@ def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: i
     Returns:
         y: Random numbers of the given shape.
 
+    Raises:
+        ValueError: For a high that is not above low.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.rand(-1, 1, shape=(2, 3))
     >>> y.forward()
@@ -4729,6 +4917,9 @@ def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: 
     Returns:
         y: Random numbers of the given shape.
 
+    Raises:
+        ValueError: For a sigma that is not above 0.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.randn(0, 1, shape=(2, 3))
     >>> y.shape
@@ -4754,6 +4945,9 @@ def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = 
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For a high that is not above low.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.randint(0, 10, shape=(2, 3))
@@ -4782,6 +4976,9 @@ def rand_binomial(n: int = 1, p: float = 0.5, shape: Sequence[int] = (), seed: i
     Returns:
         y: Random numbers of the given shape.
 
+    Raises:
+        ValueError: For an n below 1, or a p that is not between 0 and 1.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.rand_binomial(5, 0.5, shape=(2, 3))
     >>> y.forward()
@@ -4809,6 +5006,9 @@ def rand_beta(alpha: float = 0.5, beta: float = 0.5, shape: Sequence[int] = (), 
     Returns:
         y: Random numbers of the given shape.
 
+    Raises:
+        ValueError: For alpha or beta that is not above 0.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.rand_beta(2, 2, shape=(2, 3))
     >>> y.forward()
@@ -4835,6 +5035,9 @@ def rand_gamma(k: float = 0.5, theta: float = 1.0, shape: Sequence[int] = (), se
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For k or theta that is not above 0.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> y = F.rand_gamma(2, 1, shape=(2, 3))
@@ -4866,6 +5069,10 @@ def random_choice(x: A, w: A, shape: Sequence[int] = (), replace: bool = True, s
     Returns:
         y: Array of shape x.shape[:-1] + shape.
 
+    Raises:
+        ValueError: For weights that are negative, infinite or NaN (on a GPU: 0), or fewer above 0 than are
+            drawn without replacement.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, weights = A([1, 2, 3]), A([0, 1, 1])
@@ -4894,6 +5101,9 @@ def random_crop(x: A, shape: Sequence[int] | None = None, base_axis: int = 1, se
     Returns:
         y: N-D array of x's shape but for the last axes.
 
+    Raises:
+        ValueError: For a shape that is larger than x, or a base_axis that x does not have.
+
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4921,6 +5131,9 @@ def random_flip(x: A, axes: Sequence[int] | None = None, base_axis: int = 1, see
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For axes or a base_axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -4953,6 +5166,9 @@ def random_shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = '
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For negative shifts, more of them than axes from base_axis on, or another border_mode.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[1, 2, 3]])
@@ -4974,7 +5190,8 @@ def random_erase(x: A, prob: float = 0.5, area_ratios: Sequence[float] = (0.02, 
      it covers one row and one column more than the whole part of these.
 
     Args:
-        x: Images: samples, then channels, height and width; or height, width and channels.
+        x: Images, of shape (N, C, H, W), or (N, H, W, C) if channel_last; any axes before base_axis number
+            samples.
         prob: Probability of each rectangle.
         area_ratios: Least and largest part of the area.
         aspect_ratios: Least and largest ratio of height to width.
@@ -4991,6 +5208,9 @@ def random_erase(x: A, prob: float = 0.5, area_ratios: Sequence[float] = (0.02, 
 
     Returns:
         y: Array of x's shape.
+
+    Raises:
+        ValueError: For a prob that is not from 0 to 1, or ratios that are not pairs of numbers of 0 or more.
 
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
@@ -5037,6 +5257,9 @@ def image_augmentation(x: A, shape: Sequence[int] | None = None, pad: Sequence[i
 
     Returns:
         y: Images of the given size.
+
+    Raises:
+        ValueError: For scales, ratios or contrasts that are not above 0, and numbers that are not finite.
 
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
@@ -5119,6 +5342,9 @@ def softmax_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: i
     Returns:
         y: N-D array of target's shape.
 
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, labels = A([[0, 0], [0, 3]]), A([[0], [1]])
@@ -5147,6 +5373,9 @@ def categorical_cross_entropy(x: A, target: A, axis: int | None = None, n_output
 
     Returns:
         y: N-D array of target's shape.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5276,6 +5505,9 @@ def kl_multinomial(p: A, q: A, base_axis: int = 1, n_outputs: int = -1, outputs:
 
     Returns:
         D: Array of shape p.shape[:base_axis] + (1,).
+
+    Raises:
+        ValueError: For a base_axis that p does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5457,6 +5689,9 @@ def inq_affine(x: A, weight: A, indicator_fixedweights: A, bias: A | None = None
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
 
+    Raises:
+        ValueError: For num_bits below 2, or another algorithm than 'largest_abs' and 'random'.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, w, fixed = A([[1.0, 1.0]]), A([[0.9], [0.3]]), A([[0], [0]])
@@ -5499,6 +5734,9 @@ def inq_convolution(x: A, weight: A, indicator_fixedweights: A, bias: A | None =
 
     Returns:
         y: Images of shape (.., O, new spatial..).
+
+    Raises:
+        ValueError: For num_bits below 2, or another algorithm than 'largest_abs' and 'random'.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5610,6 +5848,9 @@ def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] |
     Returns:
         y: N-D array of x's shape.
 
+    Raises:
+        ValueError: For a rate that is not from 0 to 1.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([1, -4, 2, 3])
@@ -5719,6 +5960,10 @@ def onnx_resize(x: A, roi: Sequence[float] = (), scales: Sequence[float] = (), s
     Returns:
         y: N-D array of the new sizes.
 
+    Raises:
+        ValueError: For neither or both of sizes and scales, a mode that is not known, or a result without
+            elements.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([[0, 2]])
@@ -5744,6 +5989,9 @@ def fft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, o
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a signal_ndim below 1, or more than x has axes before its last one, which is of 2.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5774,6 +6022,9 @@ def ifft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, 
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a signal_ndim below 1, or more than x has axes before its last one, which is of 2.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5809,7 +6060,7 @@ def _stft(x: A, window_size: int, stride: int, fft_size: int, window_type: str =
 
     Returns:
         y_r: Real parts, of shape (.., fft_size // 2 + 1, frames).
-        y_i: Imaginary parts.
+        y_i: Imaginary parts, of y_r's shape.
     """
     return _call(_STFT, (x,), (window_size, stride, fft_size, window_type, center, pad_mode, as_istft_backward), n_outputs, outputs)
 
@@ -5823,7 +6074,7 @@ def _istft(y_r: A, y_i: A, window_size: int, stride: int, fft_size: int, window_
 
     Args:
         y_r: Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).
-        y_i: Imaginary parts.
+        y_i: Imaginary parts, of y_r's shape.
         window_size: As of `stft`.
         stride: As of `stft`.
         fft_size: As of `stft`.
@@ -5858,6 +6109,9 @@ def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_ou
 
     Returns:
         grid: Places of shape (B, H, W, 2) as (x, y), or (B, D, H, W, 3) as (x, y, z).
+
+    Raises:
+        ValueError: For a size that is not two or three numbers of 1 or more.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5894,6 +6148,9 @@ def warp_by_grid(x: A, grid: A, mode: str = 'linear', padding_mode: str = 'zero'
     Returns:
         y: Images with the grid's sizes.
 
+    Raises:
+        ValueError: For a mode or padding_mode that is not known.
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, turn = A([[[[1, 2], [3, 4]]]]), A([[[0, -1, 0], [1, 0, 0]]])
@@ -5921,6 +6178,9 @@ def warp_by_flow(data: A, flow: A, n_outputs: int = -1, outputs: list[NdArray] |
 
     Returns:
         warped_image: Images of data's shape.
+
+    Raises:
+        ValueError: For a flow of another number of components than 2 or 3.
 
     >>> import numpy as np
     >>> import nnrs as nn, nnrs.functions as F
@@ -5953,6 +6213,9 @@ def vat_noise(x: A, w: A, base_axis: int = 1, eps: float = 1.0, n_outputs: int =
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a base_axis that x does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -5987,6 +6250,9 @@ def nms_detection2d(x: A, thresh: float | None = None, nms: float | None = None,
 
     Returns:
         y: Array of x's shape.
+
+    Raises:
+        ValueError: For an x without three axes and six columns at least.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
@@ -6066,6 +6332,9 @@ def top_n_error(x: A, target: A, axis: int | None = None, n: int = 1, n_outputs:
     Returns:
         output: N-D array of target's shape.
 
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
+
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x, labels = A([[1, 2, 3], [3, 2, 1]]), A([[2], [1]])
@@ -6122,6 +6391,9 @@ def confusion_matrix(x: A, target: A, axis: int | None = None, n_outputs: int = 
 
     Returns:
         output: Square matrix of whole numbers.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (not counted on a GPU).
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
