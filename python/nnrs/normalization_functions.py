@@ -404,7 +404,7 @@ def fused_batch_normalization(
     output_stat: bool = False,
     n_outputs: int | None = None,
 ) -> Any:
-    """Batch normalization, the sum with another array, and an activation: `y = relu(batch_normalization(x) + z)`.
+    """Batch normalization (Ioffe and Szegedy, 2015), the sum with z, activation: `relu(batch_normalization(x) + z)`.
 
     The sum and the activation are fused into one pass, as they are wherever they stand in a graph.
 

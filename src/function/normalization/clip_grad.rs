@@ -24,7 +24,7 @@ function! {
 }
 
 function! {
-    /// x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+    /// x itself; its gradient is scaled to a given norm (Pascanu et al., 2013), `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
     /// zeros stays.
     ClipGradByNorm clip_grad_by_norm in Normalization, forward_on_any_device
     inputs { x: "N-D array." }
