@@ -216,7 +216,7 @@ _DECONVOLUTION = _index('deconvolution')
 
 @_checked
 def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+    """Transposed convolution (Zeiler et al., 2010): each element of x adds its multiple of the kernel to y. It is what carries a gradient back
      through a convolution with the same arguments.
      Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
 
@@ -722,7 +722,7 @@ _RELU = _index('relu')
 
 @_checked
 def relu(x: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
+    """Rectified linear unit, `y = max(x, 0)` (Nair and Hinton, 2010); 0 where x is NaN.
 
     Args:
         x: N-D array.
@@ -911,7 +911,7 @@ _CELU = _index('celu')
 
 @_checked
 def celu(x: A, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
+    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis (Clevert et al., 2016; Shang et al., 2016).
 
     Args:
         x: N-D array.
@@ -1018,7 +1018,7 @@ _RELU6 = _index('relu6')
 
 @_checked
 def relu6(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
+    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)` (Krizhevsky, 2010).
 
     Args:
         x: N-D array.
@@ -1571,7 +1571,7 @@ _CLIP_GRAD_BY_NORM = _index('clip_grad_by_norm')
 
 @_checked
 def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+    """x itself; its gradient is scaled to a given norm (Pascanu et al., 2013), `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
      zeros stays.
 
     Args:
@@ -5442,7 +5442,7 @@ _HUBER_LOSS = _index('huber_loss')
 
 @_checked
 def huber_loss(x0: A, x1: A, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
+    """Huber loss (Huber, 1964): with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
 
     Args:
         x0: N-D array.
@@ -5836,7 +5836,7 @@ _PRUNE = _index('prune')
 
 @_checked
 def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Sets a share of the numbers to 0, those of the smallest magnitude: `y = x` where `|x|` is at least the element number
+    """Sets a share of the numbers to 0, those of the smallest magnitude (Han et al., 2015): `y = x` where `|x|` is at least the element number
      `rate (size - 1)`, cut to a whole number, of the sorted magnitudes. NaN stays. The gradient passes straight through.
 
     Args:
@@ -6097,7 +6097,7 @@ _AFFINE_GRID = _index('affine_grid')
 
 @_checked
 def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid`. Along an axis places go from -1
+    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid` (Jaderberg et al., 2015). Along an axis places go from -1
      to 1, which are the image's edges, or, with align_corners, its first and its last element.
 
     Args:
