@@ -155,8 +155,8 @@ def sync_batch_normalization(
     >>> V = nn.Variable.from_numpy_array
     >>> class Alone:
     ...     size = 1
-    ...     def all_reduce(self, data, **options): ...
     ...
+    ...     def all_reduce(self, data, **options): ...
     >>> x, mean, variance = V([[1, 2], [3, 6]]), V([[0, 0]]), V([[1, 1]])
     >>> y = F.sync_batch_normalization(x, None, None, mean, variance, Alone())
     >>> y.forward()
