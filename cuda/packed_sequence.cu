@@ -7,13 +7,14 @@ extern "C" __global__ void packed_rows(const long long *counts, long long n, int
                                        int batch_first, long long *numbers, long long rows, long long places) {
   using namespace nnrs;
   for (long long i = first(); i < places; i += step()) {
-    long long b = i, t = divide(b, batch), row = b;
+    long long b = i, t = divide(b, batch), row = are_lengths ? 0 : b;
     const bool there = are_lengths ? counts[b] > t : t < n && counts[t] > b;
     if (!there) continue;
+    // Nobody has checked the counts: each is cut to what it can be, so sums stay sums and no two places share a row.
     if (are_lengths)
-      for (long long k = 0; k < n; ++k) row += counts[k] < t ? counts[k] < 0 ? 0 : counts[k] : t;
+      for (long long k = 0; k < n; ++k) row += (counts[k] < t ? counts[k] < 0 ? 0 : counts[k] : t) + (k < b && counts[k] > t);
     else
-      for (long long k = 0; k < t; ++k) row += counts[k] < 0 ? 0 : counts[k];
+      for (long long k = 0; k < t; ++k) row += counts[k] < batch ? counts[k] < 0 ? 0 : counts[k] : batch;
     if (row < rows) numbers[row] = batch_first ? b * steps + t : t * batch + b;
   }
 }

@@ -1,4 +1,7 @@
-"""Random numbers, dropout and ranges of a GPU are those of the CPU: the same bits, but for logarithms and cosines."""
+"""Random numbers, dropout and ranges of a GPU are those of the CPU: the same bits, but for logarithms and cosines.
+
+And numbers of packed sequences that nobody looks at there.
+"""
 
 from __future__ import annotations
 
@@ -85,3 +88,20 @@ def test_each_run_drops_other_elements() -> None:
             grads.append(float((gx.d * x.d).sum()))
         assert len(set(sums)) == 8
         np.testing.assert_allclose(grads, sums, rtol=1e-5)
+
+
+NUMBERS = ([1, 3], [3, -1], [2**62, 2**62], [-(2**62), 5], [7, 7])
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids=str)
+def test_wrong_numbers_stay_in_the_memory_of_a_gpu(numbers: list[int]) -> None:
+    """Nobody looks at them there: each row is one of the given ones, or none of them."""
+    with nn.context_scope(get_extension_context("cudnn", device_id="0")):
+        counts = nn.NdArray.from_numpy_array(np.array(numbers, np.int64))
+        x = nn.NdArray.from_numpy_array(np.arange(1.0, 9)[:, None] * [[1, 10]])
+        rows = F._pack_padded_sequence(x, counts, False, 6)[0].data
+        assert rows.shape == (6,) and set(rows[~np.isnan(rows)]) <= {*range(1, 9), *range(10, 90, 10)}
+        packed = nn.NdArray.from_numpy_array(np.arange(1.0, 7))
+        padded = F._pad_packed_sequence(packed, counts, False, None, 4, 3)[0].data
+        found = padded[padded != 0]
+        assert padded.shape == (4, 3) and len(set(found)) == len(found) and set(found) <= set(range(1, 7))

@@ -291,3 +291,47 @@ def test_networks_that_cannot_be_asked_for(tmp_path):
         loader.get_network("net", callback=3)
     nn.parameter.set_parameter("one/affine/W", nn.Variable((1,)))
     assert loader.get_network("net").variables["one/affine/W"].shape == (3, 5)
+
+
+def types(contents):
+    return [f.type for n in create_proto(contents, False, False).network for f in n.function]
+
+
+def test_matrix_products_and_axes_are_written_so_that_nnabla_loads_them(tmp_path):
+    """NNabla 1.39 has loaded such a file, to the same numbers."""
+    a, b, c = (nn.Variable.from_numpy_array(np.random.RandomState(i).randn(*s)) for i, s in enumerate(SIZES))
+    outputs = {
+        "einsum": F.einsum(a, b, equation="ij,jk->ik"),
+        "transposed": F.batch_matmul(b, a, True, True),
+        "many": F.batch_matmul(a, c),
+        "tensor": F.tensor_normalization(c, (-1, 0), nn.Variable((5, 1, 4)), nn.Variable((5, 1, 4))),
+    }
+    nn.forward_all(list(outputs.values()))
+    networks = [
+        {"name": k, "batch_size": 1, "outputs": {k: y}, "names": {"a": a, "b": b, "c": c}} for k, y in outputs.items()
+    ]
+    contents = {"networks": networks}
+    found = ["Affine", "Transpose", "Transpose", "Affine", "Reshape", "BatchMatmul", "TensorNormalization"]
+    assert types(contents) == found
+    save(tmp_path / "net.nntxt", contents, variable_batch_size=False)
+    assert "axes: 2" in (tmp_path / "net.nntxt").read_text()
+    loader = NnpLoader(tmp_path / "net.nntxt")
+    for name in ("einsum", "transposed", "many"):
+        net = loader.get_network(name)
+        for k, v in (("a", a), ("b", b), ("c", c)):
+            if k in net.inputs:
+                net.inputs[k].d = v.d
+        net.outputs[name].forward()
+        np.testing.assert_allclose(net.outputs[name].d, outputs[name].d, rtol=1e-5, atol=1e-6)
+
+
+SIZES = ((2, 3), (3, 4), (5, 3, 4))
+
+
+def test_outputs_that_nnabla_has_not_are_not_written():
+    w, u = nn.Variable((3, 4)), nn.Variable((3,))
+    contents = {
+        "networks": [{"name": "n", "batch_size": 1, "outputs": {"y": F.spectral_norm(w, u)}, "names": {"w": w}}]
+    }
+    (function,) = create_proto(contents, False, False).network[0].function
+    assert list(function.output) == ["y"]

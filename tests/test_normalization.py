@@ -10,6 +10,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.normalization_functions as N
 import nnrs.parametric_functions as PF
 
 X = np.arange(24, dtype="float32").reshape(4, 2, 3) ** 2
@@ -195,3 +196,35 @@ def test_makers_take_the_arguments_of_the_functions() -> None:
     assert nn.function.BatchNormalization(ctx, [1], 0.9, 1e-5, True, *rest)(x, *own).shape == (4, 6)
     assert nn.function.GroupNormalization(ctx, 3, 1, [0], 1e-5, *rest)(x, *own[:2]).shape == (4, 6)
     assert nn.function.SpectralNorm(ctx, 0, 1, 1e-12, False, False)(x, nn.Variable((4,))).shape == (4, 6)
+
+
+def test_outputs_that_nnabla_has_not_are_not_seen() -> None:
+    w, u = leaf(3, 4), leaf(3, seed=1)
+    own = [leaf(1, 1) for _ in range(4)]
+    assert len(F.spectral_norm(w, u).parent.outputs) == len(F.min_max_quantize(w, *own).parent.outputs) == 1
+    assert [y.shape for y in F.spectral_norm(w, u, output_u=True)[0].parent.outputs] == [(3, 4), (3,)]
+    y, into = F.spectral_norm(w, u, test=True), nn.Variable((3, 4))
+    y.parent.forward([w, u], [into])
+    y.forward()
+    np.testing.assert_array_equal(into.d, y.d)
+    w.grad.zero()
+    into.g = 1
+    y.parent.backward([w, u], [into])
+    direct = w.g.copy()
+    w.grad.zero()
+    y.backward()
+    np.testing.assert_allclose(w.g, direct, rtol=1e-5)
+
+
+def test_normalizations_of_the_module_take_arrays_for_outputs() -> None:
+    w, u, into = leaf(3, 4), leaf(3, seed=1), nn.NdArray((3, 4))
+    N.norm_normalization(w, None, None, 1e-12, -1, [into])
+    y = N.spectral_norm(w, u, 0, 1, 1e-12, True, False, -1, [nn.NdArray((3, 4))])
+    assert y.shape == (3, 4) and isinstance(N.spectral_norm(w, u, output_u=True), tuple)
+
+
+def test_the_count_of_mean_subtraction_is_whole() -> None:
+    x, mean, t = leaf(2, 3), leaf(3), leaf(1, seed=2)
+    t.d = 0
+    F.mean_subtraction(x, mean, t).forward()
+    assert t.data.dtype == np.int32 and t.d.tolist() == [1] and mean.data.dtype.kind == "f"

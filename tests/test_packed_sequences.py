@@ -82,3 +82,9 @@ def test_wrong_sequences():
         rnn.pack_sequence([np.zeros((2, 2))])
     with pytest.raises(ValueError, match=r"argument 'sequences\[1\]'"):
         rnn.pad_sequence([nn.NdArray((2, 2)), nn.NdArray((2, 3))])
+
+
+def test_nothing_has_any_number_of_steps_at_once() -> None:
+    rows, sizes = nn.NdArray((0, 2)), nn.NdArray.from_numpy_array(np.zeros(1))
+    x, lengths = nn.functions.pad_packed_sequence(rows, sizes, total_length=10**8)
+    assert x.shape == (10**8, 0, 2) and lengths.shape == (0,)

@@ -323,6 +323,14 @@ def test_what_is_turned_off_is_still_an_array(name: str) -> None:
         getattr(F, name)(variable(W), *own, quantize=np.ones(2))
 
 
+def test_indicators_of_inq_are_whole_numbers() -> None:
+    w, fixed = variable([[0.9], [0.3]]), variable([[0], [0]])
+    y = F.inq_affine(variable([[1.0, 1.0]]), w, fixed, inq_iterations=(1,))
+    for sum_of_fixed in (0, 2):
+        y.forward()
+        assert fixed.data.dtype == np.int32 and fixed.d.sum() == sum_of_fixed
+
+
 def test_wrong_ranges_and_outputs_of_min_max_quantize() -> None:
     x, into, own = variable(W), nn.NdArray(W.shape), [variable([[v]]) for v in (-2, 2, 0, 15)]
     for outputs in ([into], 5):

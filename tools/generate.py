@@ -12,12 +12,15 @@ import sys
 import textwrap
 from pathlib import Path
 
+import examples
 from generate_parametric import parametric_functions_py
 from generate_solvers import solvers_py
 
 from nnrs import _composites, _core, _missing
 
 ROOT = Path(__file__).parent.parent
+EXAMPLES = examples.read()
+RAISES = examples.raises()
 HEAD = '''"""The function library. Generated from the registry by tools/generate.py: do not edit."""
 
 # ruff: noqa: E501, F405
@@ -111,6 +114,10 @@ def docstring(f: dict) -> str:
         lines.append("")
     lines.append("    Returns:")
     lines += [entry("output", f"{name}: {doc}") for name, _, doc in f["outputs"]]
+    if text := RAISES.get(f["name"]):
+        lines += ["", "    Raises:", entry("error", f"ValueError: {text}")]
+    if example := EXAMPLES.get(f["name"]):
+        lines += ["", *("    " + line for line in example)]
     lines.append('    """')
     return "\n".join(line.rstrip() for line in lines)
 
@@ -160,6 +167,15 @@ def gradient(f: dict) -> str:
     return "no" if not flows else "to " + ", ".join(f"`{name}`" for name in flows)
 
 
+def example_of(name: str) -> list[str]:
+    """The example of a function: one of the table, or that in the docstring of a function in Python."""
+    if name not in _composites.__all__:
+        return EXAMPLES[name]
+    text = inspect.getdoc(getattr(_composites, name)) or ""
+    shown = next((p for p in text.split("\n\n") if ">>>" in p), "")
+    return textwrap.dedent(shown.removeprefix("Example:\n")).splitlines()
+
+
 def functions_md() -> str:
     lines = ["# Functions", "", "Generated from the registry by `tools/generate.py`.", ""]
     lines += [GRADIENTS, "", "| function | group | gradient | element-wise | CPU | CUDA |", "|---|---|---|---|---|---|"]
@@ -179,6 +195,8 @@ def functions_md() -> str:
             lines.append(f"- `{n}` (input, {k}, {'gradient' if flows else 'no gradient'}): {d}")
         lines += [f"- `{n}` ({h}, default {v if v is not None else 'required'}): {d}" for n, h, _, v, d in f["args"]]
         lines += [f"- `{n}` (output): {d}" for n, _, d in f["outputs"]]
+        lines += [f"- ValueError: {RAISES[f['name']]}"] if f["name"] in RAISES else []
+        lines += ["", "```pycon", *example_of(f["name"]), "```"]
     for name in graphs:
         lines += graph_md(name)
     return "\n".join(lines) + "\n"
@@ -194,7 +212,7 @@ def graph_md(name: str) -> list[str]:
     for argument in arguments:
         given, _, text = argument.partition(": ")
         lines.append(f"- `{given}`: {' '.join(text.split())}")
-    return lines
+    return [*lines, "", "```pycon", *example_of(name), "```"]
 
 
 MISSING = """\

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import examples
+
 from nnrs import _core
 
+EXAMPLES = examples.read()
 HEAD = '''"""The solvers. Generated from the registry by tools/generate.py: do not edit."""
 
 # ruff: noqa: E501
@@ -33,6 +36,10 @@ def _arguments(s: dict) -> str:
     )
 
 
+def _example(s: dict) -> str:
+    return "\n".join(f"    {line}" for line in EXAMPLES[s["name"]])
+
+
 def _class(s: dict) -> str:
     signature = ", ".join(f"{name}: {hint} = {default}" for name, hint, default, _ in s["args"])
     head = f"    @checked_new\n    def __new__(cls, {signature}) -> {s['name']}:"
@@ -48,6 +55,8 @@ class {s["name"]}(Solver):
 
     Args:
 {_arguments(s)}
+
+{_example(s)}
     """
 
 {head}

@@ -320,4 +320,11 @@ impl Run<'_> {
         f(data.as_mut_slice());
         if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
     }
+
+    /// Updates the `n` elements of input `i` as integers of 32 bits, which it has from then on: counters and indicators are
+    /// such in NNabla, whatever they were before.
+    pub fn update_whole_input(&self, i: usize, n: usize, f: impl FnOnce(&mut [i32])) -> Result<()> {
+        f(self.inputs[i].modify(DType::I32)?.of(n)?.as_mut_slice());
+        Ok(())
+    }
 }

@@ -15,6 +15,7 @@ from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._fused_convolution import fused_convolution
+from ._norms import norm_normalization, spectral_norm
 from ._quantization import fixed_point_quantize, min_max_quantize, pow2_quantize
 from ._recurrent import gru, lstm, rnn
 from ._scatter import scatter_nd
@@ -25,8 +26,6 @@ from .normalization_functions import (
     group_normalization,
     instance_normalization,
     layer_normalization,
-    norm_normalization,
-    spectral_norm,
     sync_batch_normalization,
     tensor_normalization,
     weight_standardization,
@@ -174,6 +173,12 @@ def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArra
 
     Returns:
         output: Array of shape (rows,) where the mask has all axes of input, else (rows, size of one row).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, mask = A([[1, 2], [3, 4]]), A([[1, 0], [0, 1]])
+    >>> print(F.bool_gather(x, mask).data)
+    [1. 4.]
     """
     from . import functions as F
 
@@ -195,6 +200,12 @@ def sink(*x: Any, one_input_grad: bool = True, n_outputs: int = -1, outputs: lis
 
     Raises:
         ValueError: Without inputs.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> a, b = F.exp(nn.Variable((2,))), F.sin(nn.Variable((3,)))
+    >>> F.sink(a, b).forward()
+    >>> print(a.d)
+    [1. 1.]
     """
     from . import functions as F
 
@@ -214,6 +225,15 @@ def split(x: Any, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | N
 
     Returns:
         y: A tuple of the pieces, also where it is one.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> a, b = F.split(x, axis=1)
+    >>> print(a.data)
+    [1. 3.]
+    >>> print(b.data)
+    [2. 4.]
     """
     from . import functions as F
 
@@ -251,6 +271,12 @@ def quantize_linear(
 
     Raises:
         ValueError: For another type or mode, or a shape that does not broadcast to x's.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, scale, zero = A([-1, 0.26, 99]), A([0.5]), A([10])
+    >>> print(F.quantize_linear(x, scale, zero, dtype="uint8").data)
+    [  8.  11. 208.]
     """
     from . import functions as F
 

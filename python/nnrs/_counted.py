@@ -34,6 +34,13 @@ def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 
     Returns:
         y: Indices, of shape (number of x's axes, places).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[0, 5], [7, 0]])
+    >>> print(F.nonzero(x).data)
+    [[0 1]
+     [1 0]]
     """
     from . import functions as F
 
@@ -70,6 +77,15 @@ def unique(
 
     Returns:
         y: The different elements or slices; or a list of them and what else is asked for.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([3, 1, 3, 2])
+    >>> y, counts = F.unique(x, with_counts=True)
+    >>> print(y.data)
+    [1. 2. 3.]
+    >>> print(counts.data)
+    [1 1 2]
     """
     from . import functions as F
 
@@ -112,6 +128,15 @@ def pack_padded_sequence(
     Returns:
         pack_sequence: Array of shape (sum of lengths, ..).
         batch_sizes: How many sequences have each step: of shape (T,).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, lengths = A([[1, 4], [2, 5], [3, 0]]), A([3, 2])
+    >>> rows, sizes = F.pack_padded_sequence(x, lengths)
+    >>> print(rows.data)
+    [1. 4. 2. 5. 3.]
+    >>> print(sizes.data)
+    [2 2 1]
     """
     from . import functions as F
 
@@ -145,6 +170,17 @@ def pad_packed_sequence(
     Returns:
         padded_sequence: Sequences, of shape (T, B, ..), or (B, T, ..) if batch_first.
         lengths: Their lengths: of shape (B,).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> rows, sizes = A([1, 4, 2, 5, 3]), A([2, 2, 1])
+    >>> x, lengths = F.pad_packed_sequence(rows, sizes)
+    >>> print(x.data)
+    [[1. 4.]
+     [2. 5.]
+     [3. 0.]]
+    >>> print(lengths.data)
+    [3 2]
     """
     from . import functions as F
 
@@ -183,6 +219,14 @@ def onnx_non_max_suppression(
 
     Returns:
         y: Rows of batch, class and box: of shape (boxes that are left, 3).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> boxes = A([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [5, 5, 6, 6]]])
+    >>> scores = A([[[0.9, 0.8, 0.7]]])
+    >>> print(F.onnx_non_max_suppression(boxes, scores, 0, 3, 0.5, 0.0).data)
+    [[0 0 0]
+     [0 0 2]]
     """
     from . import functions as F
 

@@ -19,7 +19,7 @@ _EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")
 _Labelled = tuple[Any, list[str]]
 
 
-def einsum(*x: Any, equation: str = "") -> Any:
+def einsum(*x: Any, equation: str = "", n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Any:
     """Einstein's summation convention: products of elements, summed over the axes that the result does not have.
 
     >>> import nnrs as nn, nnrs.functions as F
@@ -32,6 +32,8 @@ def einsum(*x: Any, equation: str = "") -> Any:
             result, which by default are those that occur once, in alphabetic order. `...` stands for any number
             of axes, the same for all arrays that have it, of one size or of size 1. A label that occurs twice
             in an array is its diagonal.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
 
     Returns:
         y: N-D array.
@@ -42,6 +44,8 @@ def einsum(*x: Any, equation: str = "") -> Any:
     for v in x:
         check_type("einsum", "x", v, (Variable, NdArray), "Variables or NdArrays")
     check_type("einsum", "equation", equation, (str,), "a str")
+    from . import functions
+
     arrays, result = _labelled(x, equation)
     arrays = [_diagonal(a) for a in arrays]
     while len(arrays) > 1:
@@ -49,7 +53,8 @@ def einsum(*x: Any, equation: str = "") -> Any:
         a, b = arrays[:2]
         arrays[:2] = [_product(_summed(a, kept | {*b[1]}), _summed(b, kept | {*a[1]}), kept)]
     y, labels = _summed(arrays[0], {*result})
-    return _transposed(y, [labels.index(label) for label in result])
+    y = _transposed(y, [labels.index(label) for label in result])
+    return y if outputs is None else functions.identity(y, outputs=outputs)
 
 
 def _labelled(x: Sequence[Any], equation: str) -> tuple[list[_Labelled], list[str]]:

@@ -111,6 +111,15 @@ def sync_batch_normalization(
 
     Returns:
         Variable of `inp`'s shape; with `output_stat` also mean and variance.
+
+    >>> class Alone:
+    ...     size = 1
+    ...     def all_reduce(self, data, **options): ...
+    >>> from nnrs import Variable
+    >>> from nnrs.parameter import clear_parameters
+    >>> sync_batch_normalization(Variable((2, 3, 4, 4)), Alone()).shape
+    (2, 3, 4, 4)
+    >>> clear_parameters()
     """
     x: Any = inp
     own = _batch_parameters(inp, axes, fix_parameters, param_init, no_scale, no_bias)

@@ -42,6 +42,12 @@ def fixed_point_quantize(
 
     Raises:
         ValueError: For too few bits, or a step that is not positive.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-9, 0.3, 0.4])
+    >>> print(F.fixed_point_quantize(x, n=4, delta=0.25).data)
+    [-1.75  0.25  0.5 ]
     """
     from . import functions as F
 
@@ -82,6 +88,12 @@ def pow2_quantize(
 
     Raises:
         ValueError: For too few bits, or an m that is not from -126 to 127.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-3, 0.1, 0.3, 100])
+    >>> print(F.pow2_quantize(x, n=4, m=2).data)
+    [-4.  0.  0.  4.]
     """
     from . import functions as F
 
@@ -132,6 +144,13 @@ def min_max_quantize(
 
     Raises:
         ValueError: For shapes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[-1, 0.3, 9]])
+    >>> low, high, least, largest = A([[0.0]]), A([[3.0]]), A([[0]]), A([[15]])
+    >>> print(F.min_max_quantize(x, low, high, least, largest).data)
+    [[0.  0.4 3. ]]
     """
     from . import functions as F
 
@@ -143,6 +162,5 @@ def min_max_quantize(
         outputs = check_list("min_max_quantize", "outputs", outputs, NdArray, "NdArray")
         if len(outputs) != 1:
             raise ArgumentError(message("min_max_quantize", "outputs", "1 array", f"{len(outputs)}"))
-        outputs = [*outputs, NdArray(qr_min.shape), NdArray(qr_min.shape)]
     args = (decay, x_min_max, ema, ste_fine_grained, eps)
-    return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)[0]
+    return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)

@@ -48,6 +48,15 @@ def rnn(
     Returns:
         y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
         h_n: States after the last step, of h's shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, h = A(np.ones((3, 1, 2))), A(np.zeros((1, 1, 1, 4)))
+    >>> w = A(np.full((1, 4, 6), 0.5))
+    >>> y, h_n = F.rnn(x, h, w)
+    >>> y.shape, h_n.shape
+    ((3, 1, 4), (1, 1, 1, 4))
     """
     from . import functions as F
 
@@ -96,6 +105,15 @@ def lstm(
         y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
         h_n: States after the last step, of h's shape.
         c_n: States c after the last step, of c's shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, h = A(np.ones((3, 1, 2))), A(np.zeros((1, 1, 1, 4)))
+    >>> w = A(np.full((1, 4, 4, 6), 0.5))
+    >>> y, h_n, c_n = F.lstm(x, h, h, w)
+    >>> y.shape, h_n.shape, c_n.shape
+    ((3, 1, 4), (1, 1, 1, 4), (1, 1, 1, 4))
     """
     from . import functions as F
 
@@ -141,6 +159,15 @@ def gru(
     Returns:
         y: Outputs of the last layer at all steps, of shape (steps, batch, directions * hidden).
         h_n: States after the last step, of h's shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, h = A(np.ones((3, 1, 2))), A(np.zeros((1, 1, 1, 4)))
+    >>> w = A(np.full((1, 3, 4, 6), 0.5))
+    >>> y, h_n = F.gru(x, h, w)
+    >>> y.shape, h_n.shape
+    ((3, 1, 4), (1, 1, 1, 4))
     """
     from . import functions as F
 

@@ -34,5 +34,12 @@ def scatter_nd(
 
     Returns:
         y: N-D array of `shape`.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> values, places = A([7, 8]), A([[0, 1], [2, 0]])
+    >>> print(F.scatter_nd(values, places, shape=(2, 3)).data)
+    [[0. 0. 7.]
+     [8. 0. 0.]]
     """
     return cast(A, _core.call(_SCATTER, (data, indices, out), (shape, add), n_outputs, outputs))

@@ -135,6 +135,14 @@ def istft(
 
     Raises:
         ValueError: Where the windows' squares add up to 0 at a sample.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([np.arange(1, 17)])
+    >>> re, im = F.stft(x, window_size=8, stride=4, fft_size=8)
+    >>> print(F.istft(re, im, window_size=8, stride=4, fft_size=8).data.round(3))
+    [[ 1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16.]]
     """
     from . import functions as F
 
@@ -173,6 +181,17 @@ def patch_correlation(
 
     Raises:
         ValueError: For images of other shapes; for numbers that are too small.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A(np.ones((1, 2, 2, 3))), A(np.arange(12).reshape(1, 2, 2, 3))
+    >>> y = F.patch_correlation(a, b)
+    >>> y.shape
+    (1, 1, 1, 2, 3)
+    >>> print(y[0, 0, 0].data)
+    [[ 6.  8. 10.]
+     [12. 14. 16.]]
     """
     from . import functions as F
 

@@ -150,6 +150,19 @@ def sync_batch_normalization(
     Raises:
         TypeError: For a communicator that is none.
         ValueError: For shapes or axes that do not fit, or without statistics to use.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> class Alone:
+    ...     size = 1
+    ...
+    ...     def all_reduce(self, data, **options): ...
+    >>> x, mean, variance = V([[1, 2], [3, 6]]), V([[0, 0]]), V([[1, 1]])
+    >>> y = F.sync_batch_normalization(x, None, None, mean, variance, Alone())
+    >>> y.forward()
+    >>> print(y.d.round(3))
+    [[-1. -1.]
+     [ 1.  1.]]
     """
     from .normalization_functions import batch_normalization
 

@@ -15,7 +15,7 @@ from typing import Any
 from . import _core, functions
 from . import function as F
 from ._calls import misfit
-from ._errors import ArgumentError, message
+from ._errors import ArgumentError, Error, message
 from ._missing import missing_name
 from .auto_forward import get_auto_forward
 from .context import get_current_context
@@ -24,7 +24,7 @@ __all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
 
 # In `nnrs.functions` they have another order of arguments or none of NNabla's `outputs`.
 _AS_REGISTERED = (
-    "fixed_point_quantize interpolate istft norm_normalization "
+    "fixed_point_quantize interpolate istft min_max_quantize norm_normalization "
     "patch_correlation pow2_quantize quantize_linear scatter_nd spectral_norm stft"
 ).split()
 _WITH_STATISTICS = (
@@ -119,31 +119,30 @@ def _renamed(function: Callable[..., Any], names: dict[str, str]) -> Callable[..
     return call
 
 
-def _one_output(name: str) -> Callable[..., Any]:
-    """The function with NNabla's arguments, which gives its first output only: the others are nnrs's own."""
-    function, own = getattr(functions, name), inspect.signature(getattr(functions, f"_{name}"))
+def _registered(name: str) -> Callable[..., Any]:
+    """The function as the registry has it, where another one in Python stands before it."""
+    function = getattr(functions, f"_{name}")
 
     @functools.wraps(function)
     def call(*args: Any, **kw: Any) -> Any:
-        if refused := misfit(call, name, args, kw):
-            raise refused
-        given = own.bind(*args, **kw).arguments
-        given.pop("n_outputs", None)
-        return function(**given)
+        try:
+            return function(*args, **kw)
+        except TypeError as error:
+            refused = None if isinstance(error, Error) else misfit(call, name, args, kw)
+            if refused is None:
+                raise
+        raise refused
 
-    call.__signature__ = own  # type: ignore[attr-defined]
+    call.__name__ = name
     return call
 
 
 def _base(name: str) -> Callable[..., Any]:
-    registered = getattr(functions, f"_{name}", None)
     if name in _WITH_STATISTICS:
         return _by_count(name)
-    if name == "min_max_quantize":
-        return _one_output(name)
     if name in _RENAMED:
         return _renamed(getattr(functions, name), _RENAMED[name])
-    return registered if registered and name in _AS_REGISTERED else getattr(functions, name)  # type: ignore[no-any-return]
+    return _registered(name) if name in _AS_REGISTERED else getattr(functions, name)  # type: ignore[no-any-return]
 
 
 for _name in sorted([*(f["name"] for f in _core.registry()), *_IN_PYTHON]):

@@ -37,6 +37,16 @@ def affine(x: A, weight: A, bias: A | None = None, base_axis: int = 1, n_outputs
 
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+
+    Raises:
+        ValueError: For shapes that do not fit, or a base_axis beyond x's axes.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2]])
+    >>> w = A([[1, 0, 1], [0, 1, 1]])
+    >>> print(F.affine(x, w).data)
+    [[1. 2. 3.]]
     """
     return _call(_AFFINE, (x, weight, bias), (base_axis,), n_outputs, outputs)
 
@@ -147,6 +157,16 @@ def batch_matmul(a: A, b: A, transpose_a: bool = False, transpose_b: bool = Fals
 
     Returns:
         y: Products (.., M, N).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1, 2], [3, 4]]), A([[1, 10], [1, 1]])
+    >>> print(F.batch_matmul(a, b).data)
+    [[ 3. 12.]
+     [ 7. 34.]]
+    >>> print(F.batch_matmul(a, b, transpose_b=True).data)
+    [[21.  3.]
+     [43.  7.]]
     """
     return _call(_BATCH_MATMUL, (a, b), (transpose_a, transpose_b), n_outputs, outputs)
 
@@ -175,6 +195,18 @@ def convolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad:
 
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
+
+    Raises:
+        ValueError: For pad, stride or dilation of another number of axes, a base_axis or group that does not
+            fit, a kernel larger than x.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[[1, 2, 4, 8]]]), A([[[1, -1]]])
+    >>> print(F.convolution(x, w).data)
+    [[[-1. -2. -4.]]]
+    >>> F.convolution(x, w, pad=(1,), stride=(2,)).shape
+    (1, 1, 3)
     """
     return _call(_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last), n_outputs, outputs)
 
@@ -184,7 +216,7 @@ _DECONVOLUTION = _index('deconvolution')
 
 @_checked
 def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pad: Sequence[int] | None = None, stride: Sequence[int] | None = None, dilation: Sequence[int] | None = None, group: int = 1, channel_last: bool = False, output_padding: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+    """Transposed convolution (Zeiler et al., 2010): each element of x adds its multiple of the kernel to y. It is what carries a gradient back
      through a convolution with the same arguments.
      Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
 
@@ -204,6 +236,18 @@ def deconvolution(x: A, weight: A, bias: A | None = None, base_axis: int = 1, pa
 
     Returns:
         y: Images of shape (.., O, new spatial..); channels last if channel_last.
+
+    Raises:
+        ValueError: For pad, stride, dilation or output_padding of another number of axes, an output_padding
+            that is not below stride.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[[1, 2]]]), A([[[1, 10]]])
+    >>> print(F.deconvolution(x, w).data)
+    [[[ 1. 12. 20.]]]
+    >>> print(F.deconvolution(x, w, stride=(2,)).data)
+    [[[ 1. 10.  2. 20.]]]
     """
     return _call(_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, group, channel_last, output_padding), n_outputs, outputs)
 
@@ -256,6 +300,19 @@ def adaptive_separable_convolution(x: A, vertical_kernel: A, horizontal_kernel: 
 
     Returns:
         y: Images of shape (N, C, H - Kv + 1, W - Kh + 1).
+
+    Raises:
+        ValueError: For shapes that do not fit.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.arange(16).reshape(1, 1, 4, 4))
+    >>> v, h = A(np.ones((1, 2, 3, 3))), A(np.full((1, 2, 3, 3), 0.5))
+    >>> print(F.adaptive_separable_convolution(x, v, h).data)
+    [[[[ 5.  7.  9.]
+       [13. 15. 17.]
+       [21. 23. 25.]]]]
     """
     return _call(_ADAPTIVE_SEPARABLE_CONVOLUTION, (x, vertical_kernel, horizontal_kernel), (), n_outputs, outputs)
 
@@ -282,6 +339,16 @@ def depthwise_convolution(x: A, weight: A, bias: A | None = None, base_axis: int
 
     Returns:
         y: Images of shape (.., C multiplier, new spatial..).
+
+    Raises:
+        ValueError: For a multiplier below 1, or pad, stride or dilation of another number of axes.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[[1, 2, 3], [1, 2, 3]]]), A([[1, 1], [1, -1]])
+    >>> print(F.depthwise_convolution(x, w).data)
+    [[[ 3.  5.]
+      [-1. -1.]]]
     """
     return _call(_DEPTHWISE_CONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, multiplier), n_outputs, outputs)
 
@@ -308,6 +375,16 @@ def depthwise_deconvolution(x: A, weight: A, bias: A | None = None, base_axis: i
 
     Returns:
         y: Images of shape (.., C / divisor, new spatial..).
+
+    Raises:
+        ValueError: For a divisor that the channels cannot be divided by.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[[1, 2], [1, 2]]]), A([[1, 10], [1, -1]])
+    >>> print(F.depthwise_deconvolution(x, w).data)
+    [[[ 1. 12. 20.]
+      [ 1.  1. -2.]]]
     """
     return _call(_DEPTHWISE_DECONVOLUTION, (x, weight, bias), (base_axis, pad, stride, dilation, divisor), n_outputs, outputs)
 
@@ -331,7 +408,18 @@ def max_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Maxima.
+        y: Maxima, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, a kernel below 1, or a pad that is not
+            smaller than it.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 5, 2], [3, 4, 0], [7, 6, 8]]])
+    >>> print(F.max_pooling(x, (2, 2), stride=(1, 1)).data)
+    [[[5. 5.]
+      [7. 8.]]]
     """
     return _call(_MAX_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
@@ -355,7 +443,17 @@ def average_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = 
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Means.
+        y: Means, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, a kernel below 1, or a pad that is not
+            smaller than it.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 5, 2, 2], [3, 3, 0, 4]]])
+    >>> print(F.average_pooling(x, (2, 2)).data)
+    [[[3. 2.]]]
     """
     return _call(_AVERAGE_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last, including_pad), n_outputs, outputs)
 
@@ -378,7 +476,16 @@ def sum_pooling(x: A, kernel: Sequence[int], stride: Sequence[int] | None = None
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: Sums.
+        y: Sums, of shape (.., H', W'): an element for each place of the kernel.
+
+    Raises:
+        ValueError: For kernel, stride or pad of another number of axes, or a kernel below 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 5, 2, 2], [3, 3, 0, 4]]])
+    >>> print(F.sum_pooling(x, (2, 2)).data)
+    [[[12.  8.]]]
     """
     return _call(_SUM_POOLING, (x,), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
@@ -397,6 +504,12 @@ def global_average_pooling(x: A, n_outputs: int = -1, outputs: list[NdArray] | N
 
     Returns:
         y: Array of shape (N, C, 1, 1).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[[1, 2], [3, 4]], [[0, 0], [0, 8]]]])
+    >>> print(F.global_average_pooling(x)[0, :, 0, 0].data)
+    [2.5 2. ]
     """
     return _call(_GLOBAL_AVERAGE_POOLING, (x,), (), n_outputs, outputs)
 
@@ -417,6 +530,16 @@ def unpooling(x: A, kernel: Sequence[int], channel_last: bool = False, n_outputs
 
     Returns:
         y: N-D array; the sizes of its last axes are those of x times the kernel's.
+
+    Raises:
+        ValueError: For a kernel of more axes than x, or below 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 2]]])
+    >>> print(F.unpooling(x, (2, 2)).data)
+    [[[1. 1. 2. 2.]
+      [1. 1. 2. 2.]]]
     """
     return _call(_UNPOOLING, (x,), (kernel, channel_last), n_outputs, outputs)
 
@@ -441,6 +564,19 @@ def roi_align(input: A, boxes: A, output_size: Sequence[int], spatial_scale: Seq
 
     Returns:
         y: Means of shape (K, C, rows, columns); (K, rows, columns, C) if channel_last.
+
+    Raises:
+        ValueError: For a box of no image (on a GPU: NaN), or an output_size that is not two numbers of 1 or
+            more.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.arange(16).reshape(1, 1, 4, 4))
+    >>> boxes = A([[0, 0, 0, 4, 4]])
+    >>> print(F.roi_align(x, boxes, (2, 2)).data)
+    [[[[ 2.5  4.5]
+       [10.5 12.5]]]]
     """
     return _call(_ROI_ALIGN, (input, boxes), (output_size, spatial_scale, sampling_ratio, channel_last), n_outputs, outputs)
 
@@ -453,8 +589,8 @@ def max_pooling_backward(dy: A, x: A, kernel: Sequence[int], stride: Sequence[in
     """Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
 
     Args:
-        dy: Gradient of the pooling's result.
-        x: What was pooled.
+        dy: Gradient of the pooling's result, of its shape.
+        x: What was pooled, an array (.., H, W).
         kernel: As max_pooling's.
         stride: As max_pooling's.
         ignore_border: As max_pooling's.
@@ -464,7 +600,17 @@ def max_pooling_backward(dy: A, x: A, kernel: Sequence[int], stride: Sequence[in
         outputs: Arrays for the outputs' data.
 
     Returns:
-        dx: Gradient of x.
+        dx: Gradient of x, of its shape.
+
+    Raises:
+        ValueError: For another shape of dy than the pooling's result, and as of `max_pooling`.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, gy = A([[[1, 5], [3, 4]]]), A([[[10]]])
+    >>> print(F.max_pooling_backward(gy, x, (2, 2)).data)
+    [[[ 0. 10.]
+      [ 0.  0.]]]
     """
     return _call(_MAX_POOLING_BACKWARD, (dy, x), (kernel, stride, ignore_border, pad, channel_last), n_outputs, outputs)
 
@@ -484,6 +630,17 @@ def embed(x0: A, w: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: Array of x0's shape and then a row's.
+
+    Raises:
+        ValueError: For an index that w has no row for (on a GPU: NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> words, w = A([2, 0, 2]), A([[0, 1], [10, 11], [20, 21]])
+    >>> print(F.embed(words, w).data)
+    [[20. 21.]
+     [ 0.  1.]
+     [20. 21.]]
     """
     return _call(_EMBED, (x0, w), (), n_outputs, outputs)
 
@@ -502,6 +659,12 @@ def sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.sigmoid(x).data.round(3))
+    [0.269 0.5   0.731]
     """
     return _call(_SIGMOID, (x,), (), n_outputs, outputs)
 
@@ -520,6 +683,12 @@ def swish(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.swish(x).data.round(3))
+    [-0.269  0.     0.731]
     """
     return _call(_SWISH, (x,), (), n_outputs, outputs)
 
@@ -538,6 +707,12 @@ def tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.tanh(x).data.round(3))
+    [-0.762  0.     0.762]
     """
     return _call(_TANH, (x,), (), n_outputs, outputs)
 
@@ -547,7 +722,7 @@ _RELU = _index('relu')
 
 @_checked
 def relu(x: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
+    """Rectified linear unit, `y = max(x, 0)` (Nair and Hinton, 2010); 0 where x is NaN.
 
     Args:
         x: N-D array.
@@ -557,6 +732,12 @@ def relu(x: A, inplace: bool = False, n_outputs: int = -1, outputs: list[NdArray
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.relu(x).data)
+    [0. 0. 1.]
     """
     return _call(_RELU, (x,), (inplace,), n_outputs, outputs)
 
@@ -577,6 +758,12 @@ def leaky_relu(x: A, alpha: float = 0.1, inplace: bool = False, n_outputs: int =
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.leaky_relu(x, alpha=0.5).data)
+    [-0.5  0.   1. ]
     """
     return _call(_LEAKY_RELU, (x,), (alpha, inplace), n_outputs, outputs)
 
@@ -596,6 +783,16 @@ def softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: list[Nd
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[0, 0], [0, 1]])
+    >>> print(F.softmax(x).data.round(3))
+    [[0.5   0.5  ]
+     [0.269 0.731]]
     """
     return _call(_SOFTMAX, (x,), (axis,), n_outputs, outputs)
 
@@ -615,6 +812,16 @@ def log_softmax(x: A, axis: int | None = None, n_outputs: int = -1, outputs: lis
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[0, 0], [0, 1]])
+    >>> print(F.log_softmax(x).data.round(3))
+    [[-0.693 -0.693]
+     [-1.313 -0.313]]
     """
     return _call(_LOG_SOFTMAX, (x,), (axis,), n_outputs, outputs)
 
@@ -634,6 +841,12 @@ def elu(x: A, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.elu(x, alpha=2).data.round(3))
+    [-1.264  0.     1.   ]
     """
     return _call(_ELU, (x,), (alpha,), n_outputs, outputs)
 
@@ -655,6 +868,12 @@ def selu(x: A, scale: float = 1.05070098735548, alpha: float = 1.673263242354377
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.selu(x).data.round(3))
+    [-1.111  0.     1.051]
     """
     return _call(_SELU, (x,), (scale, alpha), n_outputs, outputs)
 
@@ -674,6 +893,15 @@ def crelu(x: A, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | Non
 
     Returns:
         y: N-D array, twice as long as x on the axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[-1, 2]])
+    >>> print(F.crelu(x).data)
+    [[0. 2. 1. 0.]]
     """
     return _call(_CRELU, (x,), (axis,), n_outputs, outputs)
 
@@ -683,7 +911,7 @@ _CELU = _index('celu')
 
 @_checked
 def celu(x: A, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
+    """Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis (Clevert et al., 2016; Shang et al., 2016).
 
     Args:
         x: N-D array.
@@ -694,6 +922,15 @@ def celu(x: A, alpha: float = 1.0, axis: int = 1, n_outputs: int = -1, outputs: 
 
     Returns:
         y: N-D array, twice as long as x on the axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[-1, 2]])
+    >>> print(F.celu(x).data.round(3))
+    [[-0.632  2.     1.    -0.865]]
     """
     return _call(_CELU, (x,), (alpha, axis), n_outputs, outputs)
 
@@ -714,6 +951,15 @@ def prelu(x0: A, x1: A, base_axis: int = 1, n_outputs: int = -1, outputs: list[N
 
     Returns:
         y: N-D array of x0's shape.
+
+    Raises:
+        ValueError: For a base_axis that x0 does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, slopes = A([[-1, 2, -3]]), A([0.1, 0.2, 0.3])
+    >>> print(F.prelu(x, slopes).data.round(3))
+    [[-0.1  2.  -0.9]]
     """
     return _call(_PRELU, (x0, x1), (base_axis,), n_outputs, outputs)
 
@@ -733,6 +979,12 @@ def gelu(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.gelu(x).data.round(3))
+    [-0.159  0.     0.841]
     """
     return _call(_GELU, (x,), (), n_outputs, outputs)
 
@@ -751,6 +1003,12 @@ def mish(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.mish(x).data.round(3))
+    [-0.303  0.     0.865]
     """
     return _call(_MISH, (x,), (), n_outputs, outputs)
 
@@ -760,7 +1018,7 @@ _RELU6 = _index('relu6')
 
 @_checked
 def relu6(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
+    """Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)` (Krizhevsky, 2010).
 
     Args:
         x: N-D array.
@@ -769,6 +1027,12 @@ def relu6(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 3, 9])
+    >>> print(F.relu6(x).data)
+    [0. 3. 6.]
     """
     return _call(_RELU6, (x,), (), n_outputs, outputs)
 
@@ -787,6 +1051,12 @@ def hard_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-3, 0, 1])
+    >>> print(F.hard_sigmoid(x).data)
+    [0.  0.5 0.7]
     """
     return _call(_HARD_SIGMOID, (x,), (), n_outputs, outputs)
 
@@ -805,6 +1075,12 @@ def hard_tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-3, 0.5, 3])
+    >>> print(F.hard_tanh(x).data)
+    [-1.   0.5  1. ]
     """
     return _call(_HARD_TANH, (x,), (), n_outputs, outputs)
 
@@ -823,6 +1099,12 @@ def log_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.log_sigmoid(x).data.round(3))
+    [-1.313 -0.693 -0.313]
     """
     return _call(_LOG_SIGMOID, (x,), (), n_outputs, outputs)
 
@@ -842,6 +1124,12 @@ def softplus(x: A, beta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.softplus(x).data.round(3))
+    [0.313 0.693 1.313]
     """
     return _call(_SOFTPLUS, (x,), (beta,), n_outputs, outputs)
 
@@ -860,6 +1148,12 @@ def softsign(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 3])
+    >>> print(F.softsign(x).data)
+    [-0.5   0.    0.75]
     """
     return _call(_SOFTSIGN, (x,), (), n_outputs, outputs)
 
@@ -878,6 +1172,12 @@ def tanh_shrink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.tanh_shrink(x).data.round(3))
+    [-0.238  0.     0.238]
     """
     return _call(_TANH_SHRINK, (x,), (), n_outputs, outputs)
 
@@ -896,6 +1196,12 @@ def sinc(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 1, 2])
+    >>> print(F.sinc(x).data.round(3))
+    [1.    0.841 0.455]
     """
     return _call(_SINC, (x,), (), n_outputs, outputs)
 
@@ -915,6 +1221,12 @@ def binary_sigmoid(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = No
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.binary_sigmoid(x).data)
+    [0. 0. 1.]
     """
     return _call(_BINARY_SIGMOID, (x,), (), n_outputs, outputs)
 
@@ -934,6 +1246,12 @@ def binary_tanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.binary_tanh(x).data)
+    [-1. -1.  1.]
     """
     return _call(_BINARY_TANH, (x,), (), n_outputs, outputs)
 
@@ -964,7 +1282,7 @@ def _batch_normalization(x: A, beta: A | None = None, gamma: A | None = None, me
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance of the batch.
+        statistics: With output_stat: mean and variance of the batch, of mean's shape.
     """
     return _call(_BATCH_NORMALIZATION, (x, beta, gamma, mean, variance), (axes, decay_rate, eps, batch_stat, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -990,7 +1308,7 @@ def _layer_normalization(x: A, beta: A | None = None, gamma: A | None = None, ba
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance of the samples.
+        statistics: With output_stat: mean and variance of the samples, of size 1 beside the batch axes.
     """
     return _call(_LAYER_NORMALIZATION, (x, beta, gamma), (batch_axis, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -1074,7 +1392,7 @@ def _tensor_normalization(x: A, beta: A | None = None, gamma: A | None = None, a
 
     Returns:
         y: Array of x's shape.
-        statistics: With output_stat: mean and variance.
+        statistics: With output_stat: mean and variance, of x's size at axes and size 1 elsewhere.
     """
     return _call(_TENSOR_NORMALIZATION, (x, beta, gamma), (axes, eps, no_scale, no_bias, output_stat), n_outputs, outputs)
 
@@ -1096,7 +1414,7 @@ def _weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-5, outp
 
     Returns:
         y: Array of w's shape.
-        statistics: With output_stat: mean and variance.
+        statistics: With output_stat: mean and variance, of w's size at channel_axis and size 1 elsewhere.
     """
     return _call(_WEIGHT_STANDARDIZATION, (w,), (channel_axis, eps, output_stat), n_outputs, outputs)
 
@@ -1138,6 +1456,16 @@ def weight_normalization(w: A, g: A, dim: int = 0, eps: float = 1e-12, n_outputs
 
     Returns:
         w_wn: N-D array of w's shape.
+
+    Raises:
+        ValueError: For a dim that w does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> w, g = A([[3, 4], [0, 2]]), A([10, 1])
+    >>> print(F.weight_normalization(w, g).data)
+    [[6. 8.]
+     [0. 1.]]
     """
     return _call(_WEIGHT_NORMALIZATION, (w, g), (dim, eps), n_outputs, outputs)
 
@@ -1164,7 +1492,7 @@ def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, t
 
     Returns:
         w_sn: N-D array of w's shape.
-        vectors: With output_u the first u; the last u, and v.
+        u: With output_u the u that the iteration has begun with, of its shape.
     """
     return _call(_SPECTRAL_NORM, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
@@ -1189,6 +1517,19 @@ def mean_subtraction(x: A, mean: A, t: A, base_axis: int = 1, update_running_mea
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a base_axis that x does not have, or t of more than one element.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 6]])
+    >>> mean, t = A([0.0, 0.0]), A([0.0])
+    >>> print(F.mean_subtraction(x, mean, t).data)
+    [[-1. -2.]
+     [ 1.  2.]]
+    >>> print(mean.data)
+    [2. 4.]
     """
     return _call(_MEAN_SUBTRACTION, (x, mean, t), (base_axis, update_running_mean), n_outputs, outputs)
 
@@ -1203,12 +1544,24 @@ def clip_grad_by_value(x: A, min: A, max: A, n_outputs: int = -1, outputs: list[
     Args:
         x: N-D array.
         min: Least gradient: an array that broadcasts to x's shape. It has no gradient.
-        max: Largest gradient, likewise.
+        max: Largest gradient, of x's shape likewise.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For min or max of another shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> x = V([1, 2, 3], need_grad=True)
+    >>> y = F.clip_grad_by_value(x, V([-1, -1, -1]), V([1, 1, 1])) * 4
+    >>> y.forward()
+    >>> y.backward()
+    >>> print(x.g)
+    [1. 1. 1.]
     """
     return _call(_CLIP_GRAD_BY_VALUE, (x, min, max), (), n_outputs, outputs)
 
@@ -1218,7 +1571,7 @@ _CLIP_GRAD_BY_NORM = _index('clip_grad_by_norm')
 
 @_checked
 def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+    """x itself; its gradient is scaled to a given norm (Pascanu et al., 2013), `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
      zeros stays.
 
     Args:
@@ -1229,7 +1582,19 @@ def clip_grad_by_norm(x: A, clip_norm: float | None = None, axes: Sequence[int] 
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For axes that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> x = V([1, 2], need_grad=True)
+    >>> y = F.clip_grad_by_norm(x, clip_norm=5) * V([30, 40])
+    >>> y.forward()
+    >>> y.backward()
+    >>> print(x.g)
+    [3. 4.]
     """
     return _call(_CLIP_GRAD_BY_NORM, (x,), (clip_norm, axes), n_outputs, outputs)
 
@@ -1250,6 +1615,17 @@ def sum(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, n
 
     Returns:
         y: x without the summed axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.sum(x, axis=0).data)
+    [4. 6.]
+    >>> print(F.sum(x).data)
+    10.0
     """
     return _call(_SUM, (x,), (axis, keepdims), n_outputs, outputs)
 
@@ -1270,6 +1646,16 @@ def mean(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
 
     Returns:
         y: x without the averaged axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 6]])
+    >>> print(F.mean(x, axis=1, keepdims=True).data)
+    [[1.5]
+     [4.5]]
     """
     return _call(_MEAN, (x,), (axis, keepdims), n_outputs, outputs)
 
@@ -1302,6 +1688,18 @@ def max(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, w
     Returns:
         y: Largest elements, or [largest elements, indices], or indices: flat over the reduced axes in their
             order.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or no element along them.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 5], [7, 3]])
+    >>> y, i = F.max(x, axis=1, with_index=True)
+    >>> print(y.data)
+    [5. 7.]
+    >>> print(i.data)
+    [1 0]
     """
     return _call(_MAX, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
 
@@ -1334,6 +1732,15 @@ def min(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, w
     Returns:
         y: Smallest elements, or [smallest elements, indices], or indices: flat over the reduced axes in their
             order.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or no element along them.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 5], [7, 3]])
+    >>> print(F.min(x, axis=1).data)
+    [1. 3.]
     """
     return _call(_MIN, (x,), (axis, keepdims, with_index, only_index), n_outputs, outputs)
 
@@ -1359,6 +1766,17 @@ def norm(x: A, p: float | None = None, axis: int | Sequence[int] | None = None, 
 
     Returns:
         y: x without the reduced axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice, or a p below 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[3, 4], [6, 8]])
+    >>> print(F.norm(x, axis=1).data)
+    [ 5. 10.]
+    >>> print(F.norm(x, p=1).data)
+    21.0
     """
     return _call(_NORM, (x,), (p, axis, keepdims), n_outputs, outputs)
 
@@ -1379,6 +1797,15 @@ def prod(x: A, axis: int | Sequence[int] | None = None, keepdims: bool = False, 
 
     Returns:
         y: x without the reduced axes.
+
+    Raises:
+        ValueError: For axes that x does not have or that occur twice.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.prod(x, axis=1).data)
+    [ 2. 12.]
     """
     return _call(_PROD, (x,), (axis, keepdims), n_outputs, outputs)
 
@@ -1397,6 +1824,12 @@ def reduce_sum(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) 
 
     Returns:
         y: Array of shape ().
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.reduce_sum(x).data)
+    10.0
     """
     return _call(_REDUCE_SUM, (x,), (), n_outputs, outputs)
 
@@ -1415,6 +1848,12 @@ def reduce_mean(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 
     Returns:
         y: Array of shape ().
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.reduce_mean(x).data)
+    2.5
     """
     return _call(_REDUCE_MEAN, (x,), (), n_outputs, outputs)
 
@@ -1436,6 +1875,19 @@ def cumsum(x: A, axis: int | None = None, exclusive: bool = False, reverse: bool
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6]])
+    >>> print(F.cumsum(x, axis=1).data)
+    [[ 1.  3.  6.]
+     [ 4.  9. 15.]]
+    >>> print(F.cumsum(x, axis=1, exclusive=True, reverse=True).data)
+    [[ 5.  3.  0.]
+     [11.  6.  0.]]
     """
     return _call(_CUMSUM, (x,), (axis, exclusive, reverse), n_outputs, outputs)
 
@@ -1457,6 +1909,16 @@ def cumprod(x: A, axis: int | None = None, exclusive: bool = False, reverse: boo
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6]])
+    >>> print(F.cumprod(x, axis=1).data)
+    [[  1.   2.   6.]
+     [  4.  20. 120.]]
     """
     return _call(_CUMPROD, (x,), (axis, exclusive, reverse), n_outputs, outputs)
 
@@ -1478,6 +1940,13 @@ def add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1], [2]]), A([10, 20])
+    >>> print(F.add2(a, b).data)
+    [[11. 21.]
+     [12. 22.]]
     """
     return _call(_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1496,6 +1965,12 @@ def add_n(*x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b, c = A([1, 2]), A([10, 20]), A([100, 200])
+    >>> print(F.add_n(a, b, c).data)
+    [111. 222.]
     """
     return _call(_ADD_N, x, (), n_outputs, outputs)
 
@@ -1517,6 +1992,12 @@ def bc_add2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: l
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2]), A([10, 20])
+    >>> print(F.bc_add2(a, b).data)
+    [11. 22.]
     """
     return _call(_BC_ADD2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1538,6 +2019,13 @@ def sub2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1], [2]]), A([10, 20])
+    >>> print(F.sub2(a, b).data)
+    [[ -9. -19.]
+     [ -8. -18.]]
     """
     return _call(_SUB2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1559,6 +2047,13 @@ def mul2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1], [2]]), A([10, 20])
+    >>> print(F.mul2(a, b).data)
+    [[10. 20.]
+     [20. 40.]]
     """
     return _call(_MUL2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1577,6 +2072,12 @@ def mul_n(*x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b, c = A([1, 2]), A([10, 20]), A([100, 200])
+    >>> print(F.mul_n(a, b, c).data)
+    [1000. 8000.]
     """
     return _call(_MUL_N, x, (), n_outputs, outputs)
 
@@ -1598,6 +2099,13 @@ def div2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1], [2]]), A([10, 20])
+    >>> print(F.div2(a, b).data)
+    [[0.1  0.05]
+     [0.2  0.1 ]]
     """
     return _call(_DIV2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1619,6 +2127,13 @@ def pow2(x0: A, x1: A, inplace: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the broadcast shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[2], [3]]), A([1, 2])
+    >>> print(F.pow2(a, b).data)
+    [[2. 4.]
+     [3. 9.]]
     """
     return _call(_POW2, (x0, x1), (inplace,), n_outputs, outputs)
 
@@ -1639,6 +2154,12 @@ def add_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.add_scalar(x, 10).data)
+    [11. 12.]
     """
     return _call(_ADD_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
@@ -1659,6 +2180,12 @@ def mul_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.mul_scalar(x, 10).data)
+    [10. 20.]
     """
     return _call(_MUL_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
@@ -1679,6 +2206,12 @@ def pow_scalar(x: A, val: float = 1.0, inplace: bool = False, n_outputs: int = -
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.pow_scalar(x, 2).data)
+    [1. 4. 9.]
     """
     return _call(_POW_SCALAR, (x,), (val, inplace), n_outputs, outputs)
 
@@ -1698,6 +2231,12 @@ def r_sub_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.r_sub_scalar(x, 10).data)
+    [9. 8.]
     """
     return _call(_R_SUB_SCALAR, (x,), (val,), n_outputs, outputs)
 
@@ -1717,6 +2256,12 @@ def r_div_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.r_div_scalar(x, 10).data)
+    [10.  5.]
     """
     return _call(_R_DIV_SCALAR, (x,), (val,), n_outputs, outputs)
 
@@ -1736,6 +2281,12 @@ def r_pow_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.r_pow_scalar(x, 10).data)
+    [ 10. 100.]
     """
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
 
@@ -1757,6 +2308,12 @@ def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[Nd
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([-5, 5, 7]), A([3, 3, 4])
+    >>> print(F.mod2(a, b).data)
+    [1. 2. 3.]
     """
     return _call(_MOD2, (x0, x1), (fmod,), n_outputs, outputs)
 
@@ -1778,6 +2335,15 @@ def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outp
 
     Returns:
         y: N-D array of the inputs' joint shape, of 64-bit whole numbers.
+
+    Raises:
+        ValueError: For another direction than 'LEFT' and 'RIGHT', or a negative distance (on a GPU: 0).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, n = A([1, 2, 3]), A([1, 2, 3])
+    >>> print(F.bit_shift(x, n).data)
+    [ 2  8 24]
     """
     return _call(_BIT_SHIFT, (x, shift), (direction,), n_outputs, outputs)
 
@@ -1797,6 +2363,14 @@ def sign(x: A, alpha: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] |
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-3, 0, 3])
+    >>> print(F.sign(x).data)
+    [-1.  1.  1.]
+    >>> print(F.sign(x, alpha=0).data)
+    [-1.  0.  1.]
     """
     return _call(_SIGN, (x,), (alpha,), n_outputs, outputs)
 
@@ -1816,6 +2390,12 @@ def minimum2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 5]), A([3, 3])
+    >>> print(F.minimum2(a, b).data)
+    [1. 3.]
     """
     return _call(_MINIMUM2, (x0, x1), (), n_outputs, outputs)
 
@@ -1835,6 +2415,12 @@ def maximum2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 5]), A([3, 3])
+    >>> print(F.maximum2(a, b).data)
+    [3. 5.]
     """
     return _call(_MAXIMUM2, (x0, x1), (), n_outputs, outputs)
 
@@ -1854,6 +2440,12 @@ def minimum_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[Nd
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 5])
+    >>> print(F.minimum_scalar(x, 3).data)
+    [1. 3.]
     """
     return _call(_MINIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
 
@@ -1873,6 +2465,12 @@ def maximum_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[Nd
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 5])
+    >>> print(F.maximum_scalar(x, 3).data)
+    [3. 5.]
     """
     return _call(_MAXIMUM_SCALAR, (x,), (val,), n_outputs, outputs)
 
@@ -1893,6 +2491,12 @@ def logical_and(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([0, 0, 1, 1]), A([0, 1, 0, 1])
+    >>> print(F.logical_and(a, b).data)
+    [0. 0. 0. 1.]
     """
     return _call(_LOGICAL_AND, (x0, x1), (), n_outputs, outputs)
 
@@ -1913,6 +2517,12 @@ def logical_or(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([0, 0, 1, 1]), A([0, 1, 0, 1])
+    >>> print(F.logical_or(a, b).data)
+    [0. 1. 1. 1.]
     """
     return _call(_LOGICAL_OR, (x0, x1), (), n_outputs, outputs)
 
@@ -1933,6 +2543,12 @@ def logical_xor(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([0, 0, 1, 1]), A([0, 1, 0, 1])
+    >>> print(F.logical_xor(a, b).data)
+    [0. 1. 1. 0.]
     """
     return _call(_LOGICAL_XOR, (x0, x1), (), n_outputs, outputs)
 
@@ -1953,6 +2569,12 @@ def equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = Non
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.equal(a, b).data)
+    [0. 1. 0.]
     """
     return _call(_EQUAL, (x0, x1), (), n_outputs, outputs)
 
@@ -1973,6 +2595,12 @@ def not_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None =
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.not_equal(a, b).data)
+    [1. 0. 1.]
     """
     return _call(_NOT_EQUAL, (x0, x1), (), n_outputs, outputs)
 
@@ -1993,6 +2621,12 @@ def greater_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | No
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.greater_equal(a, b).data)
+    [0. 1. 1.]
     """
     return _call(_GREATER_EQUAL, (x0, x1), (), n_outputs, outputs)
 
@@ -2013,6 +2647,12 @@ def greater(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = N
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.greater(a, b).data)
+    [0. 0. 1.]
     """
     return _call(_GREATER, (x0, x1), (), n_outputs, outputs)
 
@@ -2033,6 +2673,12 @@ def less_equal(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.less_equal(a, b).data)
+    [1. 1. 0.]
     """
     return _call(_LESS_EQUAL, (x0, x1), (), n_outputs, outputs)
 
@@ -2053,6 +2699,12 @@ def less(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2, 3]), A([2, 2, 2])
+    >>> print(F.less(a, b).data)
+    [1. 0. 0.]
     """
     return _call(_LESS, (x0, x1), (), n_outputs, outputs)
 
@@ -2073,6 +2725,12 @@ def logical_and_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 1, 2])
+    >>> print(F.logical_and_scalar(x, True).data)
+    [0. 1. 1.]
     """
     return _call(_LOGICAL_AND_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2093,6 +2751,12 @@ def logical_or_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdArr
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 1, 2])
+    >>> print(F.logical_or_scalar(x, False).data)
+    [0. 1. 1.]
     """
     return _call(_LOGICAL_OR_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2113,6 +2777,12 @@ def logical_xor_scalar(x0: A, val: bool, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 1, 2])
+    >>> print(F.logical_xor_scalar(x, True).data)
+    [1. 0. 0.]
     """
     return _call(_LOGICAL_XOR_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2133,6 +2803,12 @@ def equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdA
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.equal_scalar(x, 2).data)
+    [0. 1. 0.]
     """
     return _call(_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2153,6 +2829,12 @@ def not_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.not_equal_scalar(x, 2).data)
+    [1. 0. 1.]
     """
     return _call(_NOT_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2173,6 +2855,12 @@ def greater_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.greater_equal_scalar(x, 2).data)
+    [0. 1. 1.]
     """
     return _call(_GREATER_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2193,6 +2881,12 @@ def greater_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[N
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.greater_scalar(x, 2).data)
+    [0. 0. 1.]
     """
     return _call(_GREATER_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2213,6 +2907,12 @@ def less_equal_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: lis
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.less_equal_scalar(x, 2).data)
+    [1. 1. 0.]
     """
     return _call(_LESS_EQUAL_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2233,6 +2933,12 @@ def less_scalar(x0: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.less_scalar(x, 2).data)
+    [1. 0. 0.]
     """
     return _call(_LESS_SCALAR, (x0,), (val,), n_outputs, outputs)
 
@@ -2251,6 +2957,12 @@ def logical_not(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 1, 2])
+    >>> print(F.logical_not(x).data)
+    [1. 0. 0.]
     """
     return _call(_LOGICAL_NOT, (x0,), (), n_outputs, outputs)
 
@@ -2269,6 +2981,13 @@ def isnan(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, np.nan, np.inf])
+    >>> print(F.isnan(x).data)
+    [0. 1. 0.]
     """
     return _call(_ISNAN, (x0,), (), n_outputs, outputs)
 
@@ -2287,6 +3006,13 @@ def isinf(x0: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, np.nan, np.inf])
+    >>> print(F.isinf(x).data)
+    [0. 0. 1.]
     """
     return _call(_ISINF, (x0,), (), n_outputs, outputs)
 
@@ -2306,6 +3032,13 @@ def reset_nan(x0: A, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArra
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, np.nan, np.inf])
+    >>> print(F.reset_nan(x, 7).data)
+    [ 1.  7. inf]
     """
     return _call(_RESET_NAN, (x0,), (val,), n_outputs, outputs)
 
@@ -2325,6 +3058,13 @@ def reset_inf(x0: A, val: float = 0.0, n_outputs: int = -1, outputs: list[NdArra
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, np.nan, np.inf])
+    >>> print(F.reset_inf(x, 7).data)
+    [ 1. nan  7.]
     """
     return _call(_RESET_INF, (x0,), (val,), n_outputs, outputs)
 
@@ -2339,13 +3079,19 @@ def where(condition: A, x_true: A, x_false: A, n_outputs: int = -1, outputs: lis
 
     Args:
         condition: N-D array, M >= N >= 0, whose shape begins that of x_true.
-        x_true: M-D array.
+        x_true: M-D array, whose shape begins with condition's.
         x_false: M-D array of x_true's shape.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: M-D array.
+        y: M-D array of x_true's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> mask, a, b = A([1, 0, 1]), A([1, 2, 3]), A([10, 20, 30])
+    >>> print(F.where(mask, a, b).data)
+    [ 1. 20.  3.]
     """
     return _call(_WHERE, (condition, x_true, x_false), (), n_outputs, outputs)
 
@@ -2367,6 +3113,14 @@ def searchsorted(sorted_sequence: A, values: A, right: bool | None = None, n_out
 
     Returns:
         y: N-D array of the shape of values.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> edges, x = A([1, 3, 5]), A([0, 3, 4])
+    >>> print(F.searchsorted(edges, x).data)
+    [0. 1. 2.]
+    >>> print(F.searchsorted(edges, x, right=True).data)
+    [0. 2. 2.]
     """
     return _call(_SEARCHSORTED, (sorted_sequence, values), (right,), n_outputs, outputs)
 
@@ -2386,6 +3140,16 @@ def constant(val: float = 0.0, shape: Sequence[int] = (), n_outputs: int = -1, o
 
     Returns:
         y: N-D array.
+
+    Raises:
+        ValueError: For a shape with negative sizes, or too large for memory.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.constant(7, (2, 2))
+    >>> y.forward()
+    >>> print(y.d)
+    [[7. 7.]
+     [7. 7.]]
     """
     return _call(_CONSTANT, (), (val, shape), n_outputs, outputs)
 
@@ -2407,6 +3171,15 @@ def arange(start: float, stop: float, step: float = 1.0, n_outputs: int = -1, ou
 
     Returns:
         y: 1-D array.
+
+    Raises:
+        ValueError: For a step of 0, or limits that are not finite.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.arange(0, 10, 3)
+    >>> y.forward()
+    >>> print(y.d)
+    [0. 3. 6. 9.]
     """
     return _call(_ARANGE, (), (start, stop, step), n_outputs, outputs)
 
@@ -2427,6 +3200,15 @@ def linspace(start: float, stop: float, num: int, n_outputs: int = -1, outputs: 
 
     Returns:
         y: 1-D array.
+
+    Raises:
+        ValueError: For a negative num.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.linspace(0, 1, 5)
+    >>> y.forward()
+    >>> print(y.d)
+    [0.   0.25 0.5  0.75 1.  ]
     """
     return _call(_LINSPACE, (), (start, stop, num), n_outputs, outputs)
 
@@ -2445,6 +3227,12 @@ def abs(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-2, 0, 3])
+    >>> print(F.abs(x).data)
+    [2. 0. 3.]
     """
     return _call(_ABS, (x,), (), n_outputs, outputs)
 
@@ -2463,6 +3251,12 @@ def exp(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.exp(x).data.round(3))
+    [0.368 1.    2.718]
     """
     return _call(_EXP, (x,), (), n_outputs, outputs)
 
@@ -2481,6 +3275,12 @@ def log(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0.5, 1, 10])
+    >>> print(F.log(x).data.round(3))
+    [-0.693  0.     2.303]
     """
     return _call(_LOG, (x,), (), n_outputs, outputs)
 
@@ -2498,7 +3298,13 @@ def identity(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) ->
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.identity(x).data)
+    [1 2]
     """
     return _call(_IDENTITY, (x,), (), n_outputs, outputs)
 
@@ -2518,6 +3324,12 @@ def round(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1.5, 0.5, 1.4])
+    >>> print(F.round(x).data)
+    [-2.  1.  1.]
     """
     return _call(_ROUND, (x,), (), n_outputs, outputs)
 
@@ -2537,6 +3349,12 @@ def ceil(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1.5, 0.5, 1.4])
+    >>> print(F.ceil(x).data)
+    [-1.  1.  2.]
     """
     return _call(_CEIL, (x,), (), n_outputs, outputs)
 
@@ -2556,6 +3374,12 @@ def floor(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1.5, 0.5, 1.4])
+    >>> print(F.floor(x).data)
+    [-2.  0.  1.]
     """
     return _call(_FLOOR, (x,), (), n_outputs, outputs)
 
@@ -2574,6 +3398,12 @@ def sin(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 0.5, 1])
+    >>> print(F.sin(x).data.round(3))
+    [0.    0.479 0.841]
     """
     return _call(_SIN, (x,), (), n_outputs, outputs)
 
@@ -2592,6 +3422,12 @@ def cos(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 0.5, 1])
+    >>> print(F.cos(x).data.round(3))
+    [1.    0.878 0.54 ]
     """
     return _call(_COS, (x,), (), n_outputs, outputs)
 
@@ -2610,6 +3446,12 @@ def tan(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([0, 0.5, 1])
+    >>> print(F.tan(x).data.round(3))
+    [0.    0.546 1.557]
     """
     return _call(_TAN, (x,), (), n_outputs, outputs)
 
@@ -2628,6 +3470,12 @@ def sinh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.sinh(x).data.round(3))
+    [-1.175  0.     1.175]
     """
     return _call(_SINH, (x,), (), n_outputs, outputs)
 
@@ -2646,6 +3494,12 @@ def cosh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.cosh(x).data.round(3))
+    [1.543 1.    1.543]
     """
     return _call(_COSH, (x,), (), n_outputs, outputs)
 
@@ -2664,6 +3518,12 @@ def asin(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.asin(x).data.round(3))
+    [-1.571  0.     1.571]
     """
     return _call(_ASIN, (x,), (), n_outputs, outputs)
 
@@ -2682,6 +3542,12 @@ def acos(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.acos(x).data.round(3))
+    [3.142 1.571 0.   ]
     """
     return _call(_ACOS, (x,), (), n_outputs, outputs)
 
@@ -2700,6 +3566,12 @@ def atan(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.atan(x).data.round(3))
+    [-0.785  0.     0.785]
     """
     return _call(_ATAN, (x,), (), n_outputs, outputs)
 
@@ -2719,6 +3591,12 @@ def atan2(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | None = Non
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> y, x = A([1, 1, -1]), A([1, -1, 0])
+    >>> print(F.atan2(y, x).data.round(3))
+    [ 0.785  2.356 -1.571]
     """
     return _call(_ATAN2, (x0, x1), (), n_outputs, outputs)
 
@@ -2737,6 +3615,12 @@ def asinh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.asinh(x).data.round(3))
+    [-0.881  0.     0.881]
     """
     return _call(_ASINH, (x,), (), n_outputs, outputs)
 
@@ -2755,6 +3639,12 @@ def acosh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2, 3])
+    >>> print(F.acosh(x).data.round(3))
+    [0.    1.317 1.763]
     """
     return _call(_ACOSH, (x,), (), n_outputs, outputs)
 
@@ -2773,6 +3663,12 @@ def atanh(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-0.5, 0, 0.5])
+    >>> print(F.atanh(x).data.round(3))
+    [-0.549  0.     0.549]
     """
     return _call(_ATANH, (x,), (), n_outputs, outputs)
 
@@ -2791,6 +3687,12 @@ def erf(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([-1, 0, 1])
+    >>> print(F.erf(x).data.round(3))
+    [-0.843  0.     0.843]
     """
     return _call(_ERF, (x,), (), n_outputs, outputs)
 
@@ -2809,7 +3711,19 @@ def concatenate(*x: A, axis: int | None = None, n_outputs: int = -1, outputs: li
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The joined array.
+        y: The joined array: as large along axis as all together.
+
+    Raises:
+        ValueError: For an axis that the arrays do not have, other sizes beside it, or no array at all.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1, 2]]), A([[3, 4]])
+    >>> print(F.concatenate(a, b, axis=0).data)
+    [[1. 2.]
+     [3. 4.]]
+    >>> print(F.concatenate(a, b).data)
+    [[1. 2. 3. 4.]]
     """
     return _call(_CONCATENATE, x, (axis,), n_outputs, outputs)
 
@@ -2827,7 +3741,10 @@ def _split(x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | No
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The pieces.
+        y: An array for each place along axis, without that axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
     """
     return _call(_SPLIT, (x,), (axis,), n_outputs, outputs)
 
@@ -2847,6 +3764,16 @@ def stack(*x: A, axis: int = 0, n_outputs: int = -1, outputs: list[NdArray] | No
 
     Returns:
         y: The joined array, with one axis more.
+
+    Raises:
+        ValueError: For an axis that the result does not have, arrays of several shapes, or no array at all.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2]), A([3, 4])
+    >>> print(F.stack(a, b, axis=1).data)
+    [[1. 3.]
+     [2. 4.]]
     """
     return _call(_STACK, x, (axis,), n_outputs, outputs)
 
@@ -2869,7 +3796,17 @@ def slice(x: A, start: Sequence[int] | None = None, stop: Sequence[int] | None =
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The part.
+        y: The part, an array of x's number of axes.
+
+    Raises:
+        ValueError: For a step of 0, or more numbers than x has axes.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3, 4], [5, 6, 7, 8]])
+    >>> print(F.slice(x, start=(0, 1), stop=(2, 4), step=(1, 2)).data)
+    [[2. 4.]
+     [6. 8.]]
     """
     return _call(_SLICE, (x,), (start, stop, step), n_outputs, outputs)
 
@@ -2892,6 +3829,17 @@ def pad(x: A, pad_width: Sequence[int], mode: str = 'constant', constant_value: 
 
     Returns:
         y: N-D array.
+
+    Raises:
+        ValueError: For an odd number of widths, more pairs than x has axes, negative ones, or another mode.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3]])
+    >>> print(F.pad(x, (0, 0, 1, 2)).data)
+    [[0. 1. 2. 3. 0. 0.]]
+    >>> print(F.pad(x, (2, 2), mode="reflect").data)
+    [[3. 2. 1. 2. 3. 2. 1.]]
     """
     return _call(_PAD, (x,), (pad_width, mode, constant_value), n_outputs, outputs)
 
@@ -2911,6 +3859,17 @@ def transpose(x: A, axes: Sequence[int], n_outputs: int = -1, outputs: list[NdAr
 
     Returns:
         y: N-D array.
+
+    Raises:
+        ValueError: For axes that are not those of x in another order.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6]])
+    >>> print(F.transpose(x, (1, 0)).data)
+    [[1. 4.]
+     [2. 5.]
+     [3. 6.]]
     """
     return _call(_TRANSPOSE, (x,), (axes,), n_outputs, outputs)
 
@@ -2930,6 +3889,16 @@ def broadcast(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdA
 
     Returns:
         y: N-D array of the given shape.
+
+    Raises:
+        ValueError: For a shape that x does not broadcast to.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1], [2]])
+    >>> print(F.broadcast(x, (2, 3)).data)
+    [[1. 1. 1.]
+     [2. 2. 2.]]
     """
     return _call(_BROADCAST, (x,), (shape,), n_outputs, outputs)
 
@@ -2948,7 +3917,17 @@ def tile(x: A, reps: int | Sequence[int], n_outputs: int = -1, outputs: list[NdA
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: The repeated array.
+        y: The repeated array, each size being reps times as large.
+
+    Raises:
+        ValueError: For repetitions below 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2]])
+    >>> print(F.tile(x, (2, 2)).data)
+    [[1. 2. 1. 2.]
+     [1. 2. 1. 2.]]
     """
     return _call(_TILE, (x,), (reps,), n_outputs, outputs)
 
@@ -2969,6 +3948,16 @@ def one_hot(x: A, shape: Sequence[int], n_outputs: int = -1, outputs: list[NdArr
 
     Returns:
         output: Array of x's shape without its last axis, then `shape`.
+
+    Raises:
+        ValueError: For a last axis of x that has not a number for each size of shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> labels = A([[2], [0]])
+    >>> print(F.one_hot(labels, (3,)).data)
+    [[0. 0. 1.]
+     [1. 0. 0.]]
     """
     return _call(_ONE_HOT, (x,), (shape,), n_outputs, outputs)
 
@@ -2988,6 +3977,16 @@ def flip(x: A, axes: Sequence[int] | None = None, n_outputs: int = -1, outputs: 
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For axes that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.flip(x, axes=[0]).data)
+    [[3. 4.]
+     [1. 2.]]
     """
     return _call(_FLIP, (x,), (axes,), n_outputs, outputs)
 
@@ -3008,6 +4007,17 @@ def reshape(x: A, shape: Sequence[int], inplace: bool = True, n_outputs: int = -
 
     Returns:
         y: The elements of x in the new shape.
+
+    Raises:
+        ValueError: For a shape of another number of elements, or with more than one -1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6]])
+    >>> print(F.reshape(x, (3, -1)).data)
+    [[1 2]
+     [3 4]
+     [5 6]]
     """
     return _call(_RESHAPE, (x,), (shape, inplace), n_outputs, outputs)
 
@@ -3026,6 +4036,13 @@ def matrix_diag(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None)
 
     Returns:
         y: N-D array of shape (.., M, M).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, 2])
+    >>> print(F.matrix_diag(x).data)
+    [[1. 0.]
+     [0. 2.]]
     """
     return _call(_MATRIX_DIAG, (x,), (), n_outputs, outputs)
 
@@ -3044,6 +4061,12 @@ def matrix_diag_part(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = 
 
     Returns:
         y: N-D array of shape (.., M).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 4]])
+    >>> print(F.matrix_diag_part(x).data)
+    [1. 4.]
     """
     return _call(_MATRIX_DIAG_PART, (x,), (), n_outputs, outputs)
 
@@ -3063,6 +4086,13 @@ def assign(dst: A, src: A, n_outputs: int = -1, outputs: list[NdArray] | None = 
 
     Returns:
         y: N-D array of that shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> x = V([0, 0])
+    >>> F.assign(x, V([1, 2])).forward()
+    >>> print(x.d)
+    [1. 2.]
     """
     return _call(_ASSIGN, (dst, src), (), n_outputs, outputs)
 
@@ -3084,6 +4114,17 @@ def gather(x: A, Indices: A, axis: int | None = None, batch_dims: int | None = N
 
     Returns:
         y: x.shape[:axis] + Indices.shape[batch_dims:] + x.shape[axis + 1:].
+
+    Raises:
+        ValueError: For an axis or batch_dims that x does not have, or an index that does not fit (on a GPU:
+            NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, i = A([[1, 2, 3], [4, 5, 6]]), A([2, 0])
+    >>> print(F.gather(x, i, axis=1).data)
+    [[3. 1.]
+     [6. 4.]]
     """
     return _call(_GATHER, (x, Indices), (axis, batch_dims), n_outputs, outputs)
 
@@ -3103,6 +4144,15 @@ def gather_nd(data: A, indices: A, n_outputs: int = -1, outputs: list[NdArray] |
 
     Returns:
         y: indices.shape[1:] + data.shape[M:].
+
+    Raises:
+        ValueError: For more coordinates than x has axes, or an index that does not fit (on a GPU: NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, places = A([[1, 2, 3], [4, 5, 6]]), A([[0, 1], [2, 0]])
+    >>> print(F.gather_nd(x, places).data)
+    [3. 4.]
     """
     return _call(_GATHER_ND, (data, indices), (), n_outputs, outputs)
 
@@ -3117,7 +4167,8 @@ def _scatter_nd(data: A, indices: A, out: A | None = None, shape: Sequence[int] 
     Args:
         data: indices.shape[1:] + shape[M:].
         indices: Coordinates, of shape (M, ..).
-        out: What the result is elsewhere, zeros by default. If no function has made it, it becomes the result.
+        out: What the result is elsewhere, of its shape; zeros by default. If no function has made it, it
+            becomes the result.
         shape: Shape of the result; None: of `out`.
         add: Whether values are added to what is there.
         n_outputs: Not used; NNabla's.
@@ -3146,6 +4197,15 @@ def scatter_add(x0: A, indices: A, x1: A, axis: int | None = None, n_outputs: in
 
     Returns:
         y: N-D array of x0's shape.
+
+    Raises:
+        ValueError: For an axis that x0 does not have, or an index that does not fit (left out on a GPU).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, i, values = A([[1.0, 1, 1]]), A([[2, 2]]), A([[10.0, 20]])
+    >>> print(F.scatter_add(x, i, values, axis=1).data)
+    [[ 1.  1. 31.]]
     """
     return _call(_SCATTER_ADD, (x0, indices, x1), (axis,), n_outputs, outputs)
 
@@ -3179,13 +4239,23 @@ def bool_scatter(input: A, mask: A, output: A | None = None, n_outputs: int = -1
     Args:
         input: Rows, of shape (n, ..), n the number of places where the mask is not zero.
         mask: N-D array.
-        output: What the result is elsewhere, zeros by default. If no function has made it, it becomes the
-            result.
+        output: What the result is elsewhere, of its shape; zeros by default. If no function has made it, it
+            becomes the result.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
         y: N-D array of shape mask.shape + input.shape[1:].
+
+    Raises:
+        ValueError: For a mask with another number of true elements than input has rows (not seen on a GPU).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> values, mask = A([7, 8]), A([[1, 0], [0, 1]])
+    >>> print(F.bool_scatter(values, mask).data)
+    [[7. 0.]
+     [0. 8.]]
     """
     return _call(_BOOL_SCATTER, (input, mask, output), (), n_outputs, outputs)
 
@@ -3206,6 +4276,15 @@ def bool_fill(data: A, mask: A, value: float = 0.0, n_outputs: int = -1, outputs
 
     Returns:
         output: N-D array of data's shape.
+
+    Raises:
+        ValueError: For a mask that does not broadcast to data.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, mask = A([1, 2, 3]), A([0, 1, 0])
+    >>> print(F.bool_fill(x, mask, value=-1).data)
+    [ 1. -1.  3.]
     """
     return _call(_BOOL_FILL, (data, mask), (value,), n_outputs, outputs)
 
@@ -3226,6 +4305,17 @@ def broadcast_to(x: A, y: A, axis: int | None = None, n_outputs: int = -1, outpu
 
     Returns:
         z: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an axis at which the sizes are others.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, y = A(np.zeros((2, 3))), A([1, 2])
+    >>> print(F.broadcast_to(x, y, axis=0).data)
+    [[1. 1. 1.]
+     [2. 2. 2.]]
     """
     return _call(_BROADCAST_TO, (x, y), (axis,), n_outputs, outputs)
 
@@ -3247,6 +4337,17 @@ def shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = 'nearest
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For more shifts than x has axes, or another border_mode than 'nearest' and 'reflect'.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3, 4]])
+    >>> print(F.shift(x, (1,)).data)
+    [[1. 1. 2. 3.]]
+    >>> print(F.shift(x, (-1,), border_mode="reflect").data)
+    [[2. 3. 4. 4.]]
     """
     return _call(_SHIFT, (x,), (shifts, border_mode), n_outputs, outputs)
 
@@ -3277,6 +4378,18 @@ def sort(x: A, axis: int = -1, reverse: bool = False, with_index: bool = False, 
 
     Returns:
         y: Sorted elements, or [sorted elements, indices], or indices along the axis.
+
+    Raises:
+        ValueError: For an axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[3, 1, 2]])
+    >>> y, i = F.sort(x, with_index=True)
+    >>> print(y.data)
+    [[1. 2. 3.]]
+    >>> print(i.data)
+    [[1 2 0]]
     """
     return _call(_SORT, (x,), (axis, reverse, with_index, only_index), n_outputs, outputs)
 
@@ -3297,6 +4410,12 @@ def shape(x: A, start: int | None = None, end: int | None = None, n_outputs: int
 
     Returns:
         shape: 1-D array.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6]])
+    >>> print(F.shape(x).data)
+    [2. 3.]
     """
     return _call(_SHAPE, (x,), (start, end), n_outputs, outputs)
 
@@ -3317,6 +4436,21 @@ def trilu(x: A, k: int = 0, upper: bool = True, n_outputs: int = -1, outputs: li
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For an x of fewer than two axes.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    >>> print(F.trilu(x).data)
+    [[1. 2. 3.]
+     [0. 5. 6.]
+     [0. 0. 9.]]
+    >>> print(F.trilu(x, k=-1, upper=False).data)
+    [[0. 0. 0.]
+     [4. 0. 0.]
+     [7. 8. 0.]]
     """
     return _call(_TRILU, (x,), (k, upper), n_outputs, outputs)
 
@@ -3336,6 +4470,19 @@ def meshgrid(*x: A, ij_indexing: bool = False, n_outputs: int = -1, outputs: lis
 
     Returns:
         y: One array for each input, with an axis for each.
+
+    Raises:
+        ValueError: For arrays of another number of axes than one, or none at all.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = F.meshgrid(A([1, 2, 3]), A([10, 20]))
+    >>> print(a.data)
+    [[1. 2. 3.]
+     [1. 2. 3.]]
+    >>> print(b.data)
+    [[10. 10. 10.]
+     [20. 20. 20.]]
     """
     return _call(_MESHGRID, x, (ij_indexing,), n_outputs, outputs)
 
@@ -3430,6 +4577,20 @@ def top_k_data(x: A, k: int, abs: bool = False, reduce: bool = True, base_axis: 
 
     Returns:
         y: Array of shape x.shape[:base_axis] + (k,), or of x's shape; or [it, indices].
+
+    Raises:
+        ValueError: For a k that is not from 1 to a sample's size, a base_axis that x does not have, or
+            with_index without reduce.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 5, 3], [6, 2, 4]])
+    >>> print(F.top_k_data(x, 2).data)
+    [[5. 3.]
+     [6. 4.]]
+    >>> print(F.top_k_data(x, 2, reduce=False).data)
+    [[0. 5. 3.]
+     [6. 0. 4.]]
     """
     return _call(_TOP_K_DATA, (x,), (k, abs, reduce, base_axis, largest, with_index), n_outputs, outputs)
 
@@ -3450,7 +4611,19 @@ def top_k_grad(x: A, k: int, abs: bool = False, base_axis: int = 1, n_outputs: i
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    Raises:
+        ValueError: For a k that is not from 1 to a sample's size, or a base_axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> x = V([[1, 5, 3]], need_grad=True)
+    >>> y = F.top_k_grad(x, 2) * V([[10, 20, 30]])
+    >>> y.forward()
+    >>> y.backward()
+    >>> print(x.g)
+    [[ 0. 20. 30.]]
     """
     return _call(_TOP_K_GRAD, (x,), (k, abs, base_axis), n_outputs, outputs)
 
@@ -3470,6 +4643,19 @@ def eye_like(x: A, k: int = 0, n_outputs: int = -1, outputs: list[NdArray] | Non
 
     Returns:
         y: Matrix of x's shape.
+
+    Raises:
+        ValueError: For an x that is no matrix or batch of matrices.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[0, 0, 0], [0, 0, 0]])
+    >>> print(F.eye_like(x).data)
+    [[1. 0. 0.]
+     [0. 1. 0.]]
+    >>> print(F.eye_like(x, k=1).data)
+    [[0. 1. 0.]
+     [0. 0. 1.]]
     """
     return _call(_EYE_LIKE, (x,), (k,), n_outputs, outputs)
 
@@ -3488,6 +4674,12 @@ def batch_det(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 
     Returns:
         y: Array of shape (B,).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 2], [3, 4]], [[2, 0], [0, 2]]])
+    >>> print(F.batch_det(x).data)
+    [-2.  4.]
     """
     return _call(_BATCH_DET, (x,), (), n_outputs, outputs)
 
@@ -3506,6 +4698,12 @@ def batch_logdet(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None
 
     Returns:
         y: Array of shape (B,).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[2, 0], [0, 4]]])
+    >>> print(F.batch_logdet(x).data.round(3))
+    [2.079]
     """
     return _call(_BATCH_LOGDET, (x,), (), n_outputs, outputs)
 
@@ -3524,6 +4722,13 @@ def batch_inv(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 
     Returns:
         y: Matrices of shape (B, n, n).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 2], [3, 4]]])
+    >>> print(F.batch_inv(x).data.round(3))
+    [[[-2.   1. ]
+      [ 1.5 -0.5]]]
     """
     return _call(_BATCH_INV, (x,), (), n_outputs, outputs)
 
@@ -3544,6 +4749,13 @@ def batch_cholesky(x: A, upper: bool = False, n_outputs: int = -1, outputs: list
 
     Returns:
         y: Triangular matrices of shape (B, n, n).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[4, 2], [2, 5]]])
+    >>> print(F.batch_cholesky(x).data)
+    [[[2. 0.]
+      [1. 2.]]]
     """
     return _call(_BATCH_CHOLESKY, (x,), (upper,), n_outputs, outputs)
 
@@ -3593,7 +4805,15 @@ def unlink(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: x.
+        y: x itself, of its shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> V = nn.Variable.from_numpy_array
+    >>> x = V([1, 2], need_grad=True)
+    >>> y = F.unlink(x * 2)
+    >>> y.forward()
+    >>> print(y.d)
+    [2. 4.]
     """
     return _call(_UNLINK, (x,), (), n_outputs, outputs)
 
@@ -3634,6 +4854,17 @@ def dropout(x: A, p: float = 0.5, seed: int = -1, n_outputs: int = -1, outputs: 
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a p that is not from 0 up to but not 1.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.ones(1000))
+    >>> y = F.dropout(x, p=0.2)
+    >>> sorted({float(v) for v in y.data})
+    [0.0, 1.25]
     """
     return _call(_DROPOUT, (x,), (p, seed), n_outputs, outputs)
 
@@ -3655,6 +4886,15 @@ def rand(low: float = 0.0, high: float = 1.0, shape: Sequence[int] = (), seed: i
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For a high that is not above low.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.rand(-1, 1, shape=(2, 3))
+    >>> y.forward()
+    >>> y.shape, bool((y.d <= 1).all())
+    ((2, 3), True)
     """
     return _call(_RAND, (), (low, high, shape, seed), n_outputs, outputs)
 
@@ -3676,6 +4916,14 @@ def randn(mu: float = 0.0, sigma: float = 1.0, shape: Sequence[int] = (), seed: 
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For a sigma that is not above 0.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.randn(0, 1, shape=(2, 3))
+    >>> y.shape
+    (2, 3)
     """
     return _call(_RANDN, (), (mu, sigma, shape, seed), n_outputs, outputs)
 
@@ -3697,6 +4945,15 @@ def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = 
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For a high that is not above low.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.randint(0, 10, shape=(2, 3))
+    >>> y.forward()
+    >>> y.shape, bool((y.d < 10).all())
+    ((2, 3), True)
     """
     return _call(_RANDINT, (), (low, high, shape, seed), n_outputs, outputs)
 
@@ -3718,6 +4975,15 @@ def rand_binomial(n: int = 1, p: float = 0.5, shape: Sequence[int] = (), seed: i
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For an n below 1, or a p that is not between 0 and 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.rand_binomial(5, 0.5, shape=(2, 3))
+    >>> y.forward()
+    >>> y.shape, bool((y.d <= 5).all())
+    ((2, 3), True)
     """
     return _call(_RAND_BINOMIAL, (), (n, p, shape, seed), n_outputs, outputs)
 
@@ -3739,6 +5005,15 @@ def rand_beta(alpha: float = 0.5, beta: float = 0.5, shape: Sequence[int] = (), 
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For alpha or beta that is not above 0.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.rand_beta(2, 2, shape=(2, 3))
+    >>> y.forward()
+    >>> y.shape, bool((y.d < 1).all())
+    ((2, 3), True)
     """
     return _call(_RAND_BETA, (), (alpha, beta, shape, seed), n_outputs, outputs)
 
@@ -3760,6 +5035,15 @@ def rand_gamma(k: float = 0.5, theta: float = 1.0, shape: Sequence[int] = (), se
 
     Returns:
         y: Random numbers of the given shape.
+
+    Raises:
+        ValueError: For k or theta that is not above 0.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> y = F.rand_gamma(2, 1, shape=(2, 3))
+    >>> y.forward()
+    >>> y.shape, bool((y.d > 0).all())
+    ((2, 3), True)
     """
     return _call(_RAND_GAMMA, (), (k, theta, shape, seed), n_outputs, outputs)
 
@@ -3784,6 +5068,17 @@ def random_choice(x: A, w: A, shape: Sequence[int] = (), replace: bool = True, s
 
     Returns:
         y: Array of shape x.shape[:-1] + shape.
+
+    Raises:
+        ValueError: For weights that are negative, infinite or NaN (on a GPU: 0), or fewer above 0 than are
+            drawn without replacement.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, weights = A([1, 2, 3]), A([0, 1, 1])
+    >>> y = F.random_choice(x, weights, shape=(100,))
+    >>> sorted({float(v) for v in y.data})
+    [2.0, 3.0]
     """
     return _call(_RANDOM_CHOICE, (x, w), (shape, replace, seed), n_outputs, outputs)
 
@@ -3805,6 +5100,16 @@ def random_crop(x: A, shape: Sequence[int] | None = None, base_axis: int = 1, se
 
     Returns:
         y: N-D array of x's shape but for the last axes.
+
+    Raises:
+        ValueError: For a shape that is larger than x, or a base_axis that x does not have.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.arange(75).reshape(3, 5, 5))
+    >>> F.random_crop(x, (2, 2)).shape
+    (3, 2, 2)
     """
     return _call(_RANDOM_CROP, (x,), (shape, base_axis, seed), n_outputs, outputs)
 
@@ -3826,6 +5131,16 @@ def random_flip(x: A, axes: Sequence[int] | None = None, base_axis: int = 1, see
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For axes or a base_axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3]])
+    >>> y = F.random_flip(x)
+    >>> y.data.tolist() in ([[1, 2, 3]], [[3, 2, 1]])
+    True
     """
     return _call(_RANDOM_FLIP, (x,), (axes, base_axis, seed), n_outputs, outputs)
 
@@ -3850,6 +5165,16 @@ def random_shift(x: A, shifts: Sequence[int] | None = None, border_mode: str = '
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For negative shifts, more of them than axes from base_axis on, or another border_mode.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3]])
+    >>> y = F.random_shift(x, (1,))
+    >>> y.data.tolist() in ([[1, 1, 2]], [[1, 2, 3]], [[2, 3, 3]])
+    True
     """
     return _call(_RANDOM_SHIFT, (x,), (shifts, border_mode, constant_value, base_axis, seed), n_outputs, outputs)
 
@@ -3865,7 +5190,8 @@ def random_erase(x: A, prob: float = 0.5, area_ratios: Sequence[float] = (0.02, 
      it covers one row and one column more than the whole part of these.
 
     Args:
-        x: Images: samples, then channels, height and width; or height, width and channels.
+        x: Images, of shape (N, C, H, W), or (N, H, W, C) if channel_last; any axes before base_axis number
+            samples.
         prob: Probability of each rectangle.
         area_ratios: Least and largest part of the area.
         aspect_ratios: Least and largest ratio of height to width.
@@ -3882,6 +5208,17 @@ def random_erase(x: A, prob: float = 0.5, area_ratios: Sequence[float] = (0.02, 
 
     Returns:
         y: Array of x's shape.
+
+    Raises:
+        ValueError: For a prob that is not from 0 to 1, or ratios that are not pairs of numbers of 0 or more.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.ones((2, 3, 8, 8)))
+    >>> y = F.random_erase(x, prob=1.0, replacements=(0, 0))
+    >>> y.shape, bool((y.data == 0).any())
+    ((2, 3, 8, 8), True)
     """
     return _call(_RANDOM_ERASE, (x,), (prob, area_ratios, aspect_ratios, replacements, n, share, inplace, base_axis, seed, channel_last, ste_fine_grained), n_outputs, outputs)
 
@@ -3920,6 +5257,16 @@ def image_augmentation(x: A, shape: Sequence[int] | None = None, pad: Sequence[i
 
     Returns:
         y: Images of the given size.
+
+    Raises:
+        ValueError: For scales, ratios or contrasts that are not above 0, and numbers that are not finite.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A(np.ones((2, 3, 8, 8)))
+    >>> F.image_augmentation(x, shape=(3, 6, 6), angle=0.1, flip_lr=True).shape
+    (2, 3, 6, 6)
     """
     return _call(_IMAGE_AUGMENTATION, (x,), (shape, pad, min_scale, max_scale, angle, aspect_ratio, distortion, flip_lr, flip_ud, brightness, brightness_each, contrast, contrast_center, contrast_each, noise, seed), n_outputs, outputs)
 
@@ -3940,6 +5287,12 @@ def sigmoid_cross_entropy(x: A, target: A, n_outputs: int = -1, outputs: list[Nd
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, labels = A([-1, 0, 2]), A([0, 1, 1])
+    >>> print(F.sigmoid_cross_entropy(x, labels).data.round(3))
+    [0.313 0.693 0.127]
     """
     return _call(_SIGMOID_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
 
@@ -3960,6 +5313,12 @@ def binary_cross_entropy(x: A, target: A, n_outputs: int = -1, outputs: list[NdA
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> p, labels = A([0.1, 0.5, 0.9]), A([0, 1, 1])
+    >>> print(F.binary_cross_entropy(p, labels).data.round(3))
+    [0.105 0.693 0.105]
     """
     return _call(_BINARY_CROSS_ENTROPY, (x, target), (), n_outputs, outputs)
 
@@ -3982,6 +5341,16 @@ def softmax_cross_entropy(x: A, target: A, axis: int | None = None, n_outputs: i
 
     Returns:
         y: N-D array of target's shape.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, labels = A([[0, 0], [0, 3]]), A([[0], [1]])
+    >>> print(F.softmax_cross_entropy(x, labels).data.round(3))
+    [[0.693]
+     [0.049]]
     """
     return _call(_SOFTMAX_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
 
@@ -4004,6 +5373,16 @@ def categorical_cross_entropy(x: A, target: A, axis: int | None = None, n_output
 
     Returns:
         y: N-D array of target's shape.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> p, labels = A([[0.5, 0.5], [0.1, 0.9]]), A([[0], [1]])
+    >>> print(F.categorical_cross_entropy(p, labels).data.round(3))
+    [[0.693]
+     [0.105]]
     """
     return _call(_CATEGORICAL_CROSS_ENTROPY, (x, target), (axis,), n_outputs, outputs)
 
@@ -4023,6 +5402,12 @@ def squared_error(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | No
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2]), A([1, 5])
+    >>> print(F.squared_error(a, b).data)
+    [0. 9.]
     """
     return _call(_SQUARED_ERROR, (x0, x1), (), n_outputs, outputs)
 
@@ -4042,6 +5427,12 @@ def absolute_error(x0: A, x1: A, n_outputs: int = -1, outputs: list[NdArray] | N
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([1, 2]), A([1, 5])
+    >>> print(F.absolute_error(a, b).data)
+    [0. 3.]
     """
     return _call(_ABSOLUTE_ERROR, (x0, x1), (), n_outputs, outputs)
 
@@ -4051,7 +5442,7 @@ _HUBER_LOSS = _index('huber_loss')
 
 @_checked
 def huber_loss(x0: A, x1: A, delta: float = 1.0, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
+    """Huber loss (Huber, 1964): with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
 
     Args:
         x0: N-D array.
@@ -4062,6 +5453,12 @@ def huber_loss(x0: A, x1: A, delta: float = 1.0, n_outputs: int = -1, outputs: l
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([0, 0]), A([0.5, 5])
+    >>> print(F.huber_loss(a, b, delta=1.0).data)
+    [0.25 9.  ]
     """
     return _call(_HUBER_LOSS, (x0, x1), (delta,), n_outputs, outputs)
 
@@ -4082,6 +5479,12 @@ def epsilon_insensitive_loss(x0: A, x1: A, epsilon: float, n_outputs: int = -1, 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([0, 0]), A([0.5, 5])
+    >>> print(F.epsilon_insensitive_loss(a, b, epsilon=1.0).data)
+    [0. 4.]
     """
     return _call(_EPSILON_INSENSITIVE_LOSS, (x0, x1), (epsilon,), n_outputs, outputs)
 
@@ -4102,6 +5505,16 @@ def kl_multinomial(p: A, q: A, base_axis: int = 1, n_outputs: int = -1, outputs:
 
     Returns:
         D: Array of shape p.shape[:base_axis] + (1,).
+
+    Raises:
+        ValueError: For a base_axis that p does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> p, q = A([[0.5, 0.5], [0.5, 0.5]]), A([[0.5, 0.5], [0.1, 0.9]])
+    >>> print(F.kl_multinomial(p, q).data.round(3))
+    [[0.   ]
+     [0.511]]
     """
     return _call(_KL_MULTINOMIAL, (p, q), (base_axis,), n_outputs, outputs)
 
@@ -4126,6 +5539,15 @@ def binary_connect_affine(x: A, weight: A, binary_weight: A, bias: A | None = No
 
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w, binary = A([[1, 2]]), A([[0.3], [-0.7]]), A([[0.0], [0.0]])
+    >>> print(F.binary_connect_affine(x, w, binary).data)
+    [[-1.]]
+    >>> print(binary.data)
+    [[ 1.]
+     [-1.]]
     """
     return _call(_BINARY_CONNECT_AFFINE, (x, weight, binary_weight, bias), (base_axis, quantize_zero_to), n_outputs, outputs)
 
@@ -4154,6 +5576,14 @@ def binary_connect_convolution(x: A, weight: A, binary_weight: A, bias: A | None
 
     Returns:
         y: Images of shape (.., O, new spatial..).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w, binary = A([[[1, 2, 4]]]), A([[[0.3, -0.7]]]), A([[[0.0, 0.0]]])
+    >>> print(F.binary_connect_convolution(x, w, binary).data)
+    [[[-1. -2.]]]
+    >>> print(binary.data)
+    [[[ 1. -1.]]]
     """
     return _call(_BINARY_CONNECT_CONVOLUTION, (x, weight, binary_weight, bias), (base_axis, pad, stride, dilation, group, quantize_zero_to), n_outputs, outputs)
 
@@ -4180,6 +5610,15 @@ def binary_weight_affine(x: A, weight: A, binary_weight: A, alpha: A, bias: A | 
 
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[1, 2]]), A([[0.25], [-0.75]])
+    >>> binary, scale = A([[0.0], [0.0]]), A([0.0])
+    >>> print(F.binary_weight_affine(x, w, binary, scale).data)
+    [[-0.5]]
+    >>> print(scale.data)
+    [0.5]
     """
     return _call(_BINARY_WEIGHT_AFFINE, (x, weight, binary_weight, alpha, bias), (base_axis, quantize_zero_to), n_outputs, outputs)
 
@@ -4210,6 +5649,15 @@ def binary_weight_convolution(x: A, weight: A, binary_weight: A, alpha: A, bias:
 
     Returns:
         y: Images of shape (.., O, new spatial..).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[[1, 2, 4]]]), A([[[0.25, -0.75]]])
+    >>> binary, scale = A([[[0.0, 0.0]]]), A([0.0])
+    >>> print(F.binary_weight_convolution(x, w, binary, scale).data)
+    [[[-0.5 -1. ]]]
+    >>> print(scale.data)
+    [0.5]
     """
     return _call(_BINARY_WEIGHT_CONVOLUTION, (x, weight, binary_weight, alpha, bias), (base_axis, pad, stride, dilation, group, quantize_zero_to), n_outputs, outputs)
 
@@ -4240,6 +5688,18 @@ def inq_affine(x: A, weight: A, indicator_fixedweights: A, bias: A | None = None
 
     Returns:
         y: Output of shape (M_0, .., M_{B-1}, L_0, .., L_I).
+
+    Raises:
+        ValueError: For num_bits below 2, or another algorithm than 'largest_abs' and 'random'.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w, fixed = A([[1.0, 1.0]]), A([[0.9], [0.3]]), A([[0], [0]])
+    >>> print(F.inq_affine(x, w, fixed, num_bits=4, inq_iterations=(0,)).data)
+    [[1.25]]
+    >>> print(fixed.data)
+    [[1]
+     [1]]
     """
     return _call(_INQ_AFFINE, (x, weight, indicator_fixedweights, bias), (base_axis, num_bits, inq_iterations, selection_algorithm, seed), n_outputs, outputs)
 
@@ -4274,6 +5734,17 @@ def inq_convolution(x: A, weight: A, indicator_fixedweights: A, bias: A | None =
 
     Returns:
         y: Images of shape (.., O, new spatial..).
+
+    Raises:
+        ValueError: For num_bits below 2, or another algorithm than 'largest_abs' and 'random'.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w, fixed = A([[[1.0, 1.0]]]), A([[[0.9, 0.3]]]), A([[[0, 0]]])
+    >>> print(F.inq_convolution(x, w, fixed, num_bits=4, inq_iterations=(0,)).data)
+    [[[1.25]]]
+    >>> print(fixed.data)
+    [[[1 1]]]
     """
     return _call(_INQ_CONVOLUTION, (x, weight, indicator_fixedweights, bias), (base_axis, pad, stride, dilation, group, num_bits, inq_iterations, selection_algorithm, seed), n_outputs, outputs)
 
@@ -4329,7 +5800,7 @@ def _min_max_quantize(x: A, qr_min: A, qr_max: A, ql_min: A, ql_max: A, decay: f
 
     Returns:
         y: N-D array of x's shape.
-        range: low and high, of qr_min's shape.
+        range: Of the builder in Rust alone: low and high, of qr_min's shape.
     """
     return _call(_MIN_MAX_QUANTIZE, (x, qr_min, qr_max, ql_min, ql_max), (decay, x_min_max, ema, ste_fine_grained, eps), n_outputs, outputs)
 
@@ -4365,7 +5836,7 @@ _PRUNE = _index('prune')
 
 @_checked
 def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Sets a share of the numbers to 0, those of the smallest magnitude: `y = x` where `|x|` is at least the element number
+    """Sets a share of the numbers to 0, those of the smallest magnitude (Han et al., 2015): `y = x` where `|x|` is at least the element number
      `rate (size - 1)`, cut to a whole number, of the sorted magnitudes. NaN stays. The gradient passes straight through.
 
     Args:
@@ -4376,6 +5847,15 @@ def prune(x: A, rate: float = 0.9, n_outputs: int = -1, outputs: list[NdArray] |
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a rate that is not from 0 to 1.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([1, -4, 2, 3])
+    >>> print(F.prune(x, rate=0.5).data)
+    [ 0. -4.  2.  3.]
     """
     return _call(_PRUNE, (x,), (rate,), n_outputs, outputs)
 
@@ -4420,6 +5900,12 @@ def dequantize_linear(x: A, scale: A, zero_point: A, n_outputs: int = -1, output
 
     Returns:
         y: N-D array of x's shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, scale, zero = A([8, 11, 255]), A([0.5]), A([10])
+    >>> print(F.dequantize_linear(x, scale, zero).data)
+    [ -1.    0.5 122.5]
     """
     return _call(_DEQUANTIZE_LINEAR, (x, scale, zero_point), (), n_outputs, outputs)
 
@@ -4473,6 +5959,16 @@ def onnx_resize(x: A, roi: Sequence[float] = (), scales: Sequence[float] = (), s
 
     Returns:
         y: N-D array of the new sizes.
+
+    Raises:
+        ValueError: For neither or both of sizes and scales, a mode that is not known, or a result without
+            elements.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[0, 2]])
+    >>> print(F.onnx_resize(x, scales=(1, 2), mode="nearest").data)
+    [[0. 0. 2. 2.]]
     """
     return _call(_ONNX_RESIZE, (x,), (roi, scales, sizes, mode, coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value, nearest_mode), n_outputs, outputs)
 
@@ -4493,6 +5989,18 @@ def fft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, o
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a signal_ndim below 1, or more than x has axes before its last one, which is of 2.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 0], [2, 0], [3, 0], [4, 0]])
+    >>> print(F.fft(x, 1).data)
+    [[10.  0.]
+     [-2.  2.]
+     [-2.  0.]
+     [-2. -2.]]
     """
     return _call(_FFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
 
@@ -4514,6 +6022,18 @@ def ifft(x: A, signal_ndim: int, normalized: bool = False, n_outputs: int = -1, 
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a signal_ndim below 1, or more than x has axes before its last one, which is of 2.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[10, 0], [-2, 2], [-2, 0], [-2, -2]])
+    >>> print(F.ifft(x, 1).data)
+    [[1. 0.]
+     [2. 0.]
+     [3. 0.]
+     [4. 0.]]
     """
     return _call(_IFFT, (x,), (signal_ndim, normalized), n_outputs, outputs)
 
@@ -4540,7 +6060,7 @@ def _stft(x: A, window_size: int, stride: int, fft_size: int, window_type: str =
 
     Returns:
         y_r: Real parts, of shape (.., fft_size // 2 + 1, frames).
-        y_i: Imaginary parts.
+        y_i: Imaginary parts, of y_r's shape.
     """
     return _call(_STFT, (x,), (window_size, stride, fft_size, window_type, center, pad_mode, as_istft_backward), n_outputs, outputs)
 
@@ -4554,7 +6074,7 @@ def _istft(y_r: A, y_i: A, window_size: int, stride: int, fft_size: int, window_
 
     Args:
         y_r: Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).
-        y_i: Imaginary parts.
+        y_i: Imaginary parts, of y_r's shape.
         window_size: As of `stft`.
         stride: As of `stft`.
         fft_size: As of `stft`.
@@ -4577,7 +6097,7 @@ _AFFINE_GRID = _index('affine_grid')
 
 @_checked
 def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid`. Along an axis places go from -1
+    """For each image the places that an affine map sends its elements' places to, for `warp_by_grid` (Jaderberg et al., 2015). Along an axis places go from -1
      to 1, which are the image's edges, or, with align_corners, its first and its last element.
 
     Args:
@@ -4589,6 +6109,19 @@ def affine_grid(theta: A, size: Sequence[int], align_corners: bool = False, n_ou
 
     Returns:
         grid: Places of shape (B, H, W, 2) as (x, y), or (B, D, H, W, 3) as (x, y, z).
+
+    Raises:
+        ValueError: For a size that is not two or three numbers of 1 or more.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> theta = A([[[1, 0, 0.5], [0, 1, 0]]])
+    >>> grid = F.affine_grid(theta, (2, 2), align_corners=True)
+    >>> grid.shape
+    (1, 2, 2, 2)
+    >>> print(grid[0, 0].data)
+    [[-0.5 -1. ]
+     [ 1.5 -1. ]]
     """
     return _call(_AFFINE_GRID, (theta,), (size, align_corners), n_outputs, outputs)
 
@@ -4614,6 +6147,17 @@ def warp_by_grid(x: A, grid: A, mode: str = 'linear', padding_mode: str = 'zero'
 
     Returns:
         y: Images with the grid's sizes.
+
+    Raises:
+        ValueError: For a mode or padding_mode that is not known.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, turn = A([[[[1, 2], [3, 4]]]]), A([[[0, -1, 0], [1, 0, 0]]])
+    >>> grid = F.affine_grid(turn, (2, 2), align_corners=True)
+    >>> print(F.warp_by_grid(x, grid, align_corners=True).data)
+    [[[[2. 4.]
+       [1. 3.]]]]
     """
     return _call(_WARP_BY_GRID, (x, grid), (mode, padding_mode, align_corners, channel_last), n_outputs, outputs)
 
@@ -4634,6 +6178,18 @@ def warp_by_flow(data: A, flow: A, n_outputs: int = -1, outputs: list[NdArray] |
 
     Returns:
         warped_image: Images of data's shape.
+
+    Raises:
+        ValueError: For a flow of another number of components than 2 or 3.
+
+    >>> import numpy as np
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[[1, 2, 3], [4, 5, 6]]]])
+    >>> flow = A([[np.ones((2, 3)), np.zeros((2, 3))]])
+    >>> print(F.warp_by_flow(x, flow).data)
+    [[[[2. 3. 3.]
+       [5. 6. 6.]]]]
     """
     return _call(_WARP_BY_FLOW, (data, flow), (), n_outputs, outputs)
 
@@ -4657,6 +6213,16 @@ def vat_noise(x: A, w: A, base_axis: int = 1, eps: float = 1.0, n_outputs: int =
 
     Returns:
         y: N-D array of x's shape.
+
+    Raises:
+        ValueError: For a base_axis that x does not have.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, w = A([[3, 4], [0, 2]]), A([[0, 0], [0, 0]])
+    >>> print(F.vat_noise(x, w, eps=1.0).data)
+    [[0.6 0.8]
+     [0.  1. ]]
     """
     return _call(_VAT_NOISE, (x, w), (base_axis, eps), n_outputs, outputs)
 
@@ -4684,6 +6250,16 @@ def nms_detection2d(x: A, thresh: float | None = None, nms: float | None = None,
 
     Returns:
         y: Array of x's shape.
+
+    Raises:
+        ValueError: For an x without three axes and six columns at least.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> boxes = A([[[0.5, 0.5, 1, 1, 1, 0.9], [0.5, 0.6, 1, 1, 1, 0.8], [5, 5, 1, 1, 1, 0.7]]])
+    >>> y = F.nms_detection2d(boxes, thresh=0.5, nms=0.45)
+    >>> print(y[0, :, 5].data)
+    [0.9 0.  0.7]
     """
     return _call(_NMS_DETECTION2D, (x,), (thresh, nms, nms_per_class), n_outputs, outputs)
 
@@ -4755,6 +6331,19 @@ def top_n_error(x: A, target: A, axis: int | None = None, n: int = 1, n_outputs:
 
     Returns:
         output: N-D array of target's shape.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (on a GPU: NaN).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, labels = A([[1, 2, 3], [3, 2, 1]]), A([[2], [1]])
+    >>> print(F.top_n_error(x, labels).data)
+    [[0.]
+     [1.]]
+    >>> print(F.top_n_error(x, labels, n=2).data)
+    [[0.]
+     [0.]]
     """
     return _call(_TOP_N_ERROR, (x, target), (axis, n), n_outputs, outputs)
 
@@ -4774,6 +6363,12 @@ def binary_error(x: A, target: A, n_outputs: int = -1, outputs: list[NdArray] | 
 
     Returns:
         y: N-D array of the inputs' joint shape.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, labels = A([0.2, 0.8, 0.8]), A([0, 1, 0])
+    >>> print(F.binary_error(x, labels).data)
+    [0. 0. 1.]
     """
     return _call(_BINARY_ERROR, (x, target), (), n_outputs, outputs)
 
@@ -4796,6 +6391,16 @@ def confusion_matrix(x: A, target: A, axis: int | None = None, n_outputs: int = 
 
     Returns:
         output: Square matrix of whole numbers.
+
+    Raises:
+        ValueError: For an axis beyond x's, or a label of no class (not counted on a GPU).
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x, labels = A([[1, 0], [0, 1], [0, 1]]), A([[0], [0], [1]])
+    >>> print(F.confusion_matrix(x, labels).data)
+    [[1 1]
+     [0 1]]
     """
     return _call(_CONFUSION_MATRIX, (x, target), (axis,), n_outputs, outputs)
 

@@ -12,7 +12,8 @@ import numpy as np
 from . import _core
 from ._calls import check_functions
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ShapeError, check_array, message
+from ._errors import ArgumentError, ShapeError, message
+from ._fused_batch_normalization import fused_batch_normalization
 from ._missing import missing_name
 from ._sync_normalization import sync_batch_normalization
 
@@ -106,6 +107,16 @@ def batch_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit, or without statistics to use.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2], [3, 6]])
+    >>> mean, variance = A([[0.0, 0.0]]), A([[1.0, 1.0]])
+    >>> print(F.batch_normalization(x, None, None, mean, variance).data.round(3))
+    [[-1. -1.]
+     [ 1.  1.]]
+    >>> print(mean.data.round(3))
+    [[0.2 0.4]]
     """
     if (mean is None or variance is None) and not batch_stat:
         name = "mean" if mean is None else "variance"
@@ -168,6 +179,13 @@ def layer_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 2, 3], [10, 20, 30]])
+    >>> print(F.layer_normalization(x, None, None).data.round(3))
+    [[-1.225  0.     1.225]
+     [-1.225  0.     1.225]]
     """
     args = (batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_LAYER, (x, beta, gamma), args)
@@ -201,6 +219,12 @@ def group_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit, or groups that do not divide the channels.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 3, 10, 30]])
+    >>> print(F.group_normalization(x, None, None, num_groups=2).data.round(3))
+    [[-1.  1. -1.  1.]]
     """
     args = (num_groups, channel_axis, batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_GROUP, (x, beta, gamma), args)
@@ -232,6 +256,13 @@ def instance_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[[1, 3], [10, 30]]])
+    >>> print(F.instance_normalization(x, None, None).data.round(3))
+    [[[-1.  1.]
+      [-1.  1.]]]
     """
     args = (channel_axis, batch_axis, eps, gamma is None, beta is None, output_stat)
     return _call(_INSTANCE, (x, beta, gamma), args)
@@ -260,6 +291,13 @@ def tensor_normalization(
 
     Raises:
         ValueError: For shapes or axes that do not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> x = A([[1, 3], [10, 30]])
+    >>> print(F.tensor_normalization(x, axes=1).data.round(3))
+    [[-1. -1.]
+     [ 1.  1.]]
     """
     return _call(_TENSOR, (x, beta, gamma), (axes, eps, gamma is None, beta is None, output_stat))
 
@@ -278,11 +316,25 @@ def weight_standardization(w: A, channel_axis: int = 0, eps: float = 1e-05, outp
 
     Raises:
         ValueError: For an axis that does not fit.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> w = A([[1, 3], [10, 30]])
+    >>> print(F.weight_standardization(w).data.round(3))
+    [[-1.  1.]
+     [-1.  1.]]
     """
     return _call(_WEIGHT, (w,), (channel_axis, eps, output_stat))
 
 
-def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] | None = None, eps: float = 1e-12) -> A:
+def norm_normalization(
+    x: A,
+    p: float | None = None,
+    axes: int | Sequence[int] | None = None,
+    eps: float = 1e-12,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
+) -> A:
     """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
 
     Args:
@@ -290,6 +342,8 @@ def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] |
         p: Order of the norm, 1 or more; None: 2.
         axes: Axes that a norm is over; None: all. They may count from the end.
         eps: Added before the root.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
 
     Returns:
         y of x's shape.
@@ -297,11 +351,19 @@ def norm_normalization(x: A, p: float | None = None, axes: int | Sequence[int] |
     Raises:
         ValueError: For a p below 1, or axes that do not fit.
     """
-    return cast(A, _call(_NORM, (x,), (p, axes, eps)))
+    return cast(A, _core.call(_NORM, (x,), (p, axes, eps), n_outputs, outputs))
 
 
 def spectral_norm(
-    w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, test: bool = False, output_u: bool = False
+    w: A,
+    u: A,
+    dim: int = 0,
+    itr: int = 1,
+    eps: float = 1e-12,
+    test: bool = False,
+    output_u: bool = False,
+    n_outputs: int = -1,
+    outputs: list[NdArray] | None = None,
 ) -> Any:
     """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
 
@@ -316,6 +378,8 @@ def spectral_norm(
         eps: Added before the root.
         test: Leave u as it is.
         output_u: Return the u that the iteration has begun with, too.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
 
     Returns:
         w / s; with output_u the tuple (w / s, u).
@@ -323,63 +387,7 @@ def spectral_norm(
     Raises:
         ValueError: For arguments that do not fit.
     """
-    made = _call(_SPECTRAL, (w, u), (dim, itr, eps, test, output_u))
-    return made[:2] if output_u else made[0]
-
-
-def fused_batch_normalization(
-    x: A,
-    beta: A | None,
-    gamma: A | None,
-    mean: A | None,
-    variance: A | None,
-    z: A | None = None,
-    axes: int | Sequence[int] = [1],  # noqa: B006 (NNabla's default)
-    decay_rate: float = 0.9,
-    eps: float = 1e-05,
-    batch_stat: bool = True,
-    nonlinearity: str = "relu",
-    output_stat: bool = False,
-    n_outputs: int | None = None,
-) -> Any:
-    """Batch normalization, the sum with another array, and an activation: `y = relu(batch_normalization(x) + z)`.
-
-    The sum and the activation are fused into one pass, as they are wherever they stand in a graph.
-
-    Args:
-        x: N-D array.
-        beta: Shift, of x's size at `axes` and size 1 elsewhere, or None.
-        gamma: Scale, of beta's shape, or None.
-        mean: Running mean, of beta's shape; with batch_stat it may be None.
-        variance: Running variance, likewise.
-        z: What is added, of x's shape, or None.
-        axes: Axes with statistics of their own; the others are averaged over.
-        decay_rate: How much of the running statistics each forward pass keeps.
-        eps: Added to the variance.
-        batch_stat: Normalize by the statistics of x and move the running ones; if not, by the running ones.
-        nonlinearity: The activation: "relu".
-        output_stat: Return mean and biased variance of the batch, too.
-        n_outputs: Not used; NNabla's.
-
-    Returns:
-        y of x's shape; with output_stat the tuple (y, mean, variance).
-
-    Raises:
-        ValueError: For shapes or axes that do not fit, another activation, or without statistics to use.
-    """
-    from . import functions as F
-
-    for name, v in (("x", x), ("z", z)):
-        if name == "x" or v is not None:
-            check_array("fused_batch_normalization", name, v)
-    if not isinstance(nonlinearity, str) or nonlinearity != "relu":
-        raise ArgumentError(message("fused_batch_normalization", "nonlinearity", "'relu'", repr(nonlinearity)))
-    if z is not None and z.shape != x.shape:
-        raise ShapeError(message("fused_batch_normalization", "z", f"x's shape {x.shape}", z.shape))
-    made = batch_normalization(x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, output_stat)
-    y, *statistics = made if output_stat else (made,)
-    y = F.relu(y if z is None else F.add2(y, z))
-    return (y, *statistics) if output_stat else y
+    return _core.call(_SPECTRAL, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 
 
 class BatchNormalizationInOutAdapter:

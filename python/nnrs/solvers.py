@@ -38,6 +38,18 @@ class Sgd(Solver):
 
     Args:
         lr: Learning rate.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Sgd(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.8 -1.6]
     """
 
     @checked_new
@@ -54,6 +66,18 @@ class SgdW(Solver):
         lr: Learning rate.
         momentum: Share of the last step that goes on.
         wd: Weight decay rate, not multiplied by lr.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.SgdW(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.8 -1.6]
     """
 
     @checked_new
@@ -68,6 +92,18 @@ class Momentum(Solver):
     Args:
         lr: Learning rate.
         momentum: Share of the last step that goes on.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Momentum(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.8 -1.6]
     """
 
     @checked_new
@@ -85,6 +121,18 @@ class Lars(Solver):
         momentum: Share of the last step that goes on.
         coefficient: Trust coefficient: the length of a step as a share of the weight's.
         eps: Norms below it count as zero.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Lars(lr=0.1, coefficient=1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.8]
     """
 
     @checked_new
@@ -98,6 +146,18 @@ class Nesterov(Solver):
     Args:
         lr: Learning rate.
         momentum: Share of the last step that goes on.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Nesterov(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.62 -1.24]
     """
 
     @checked_new
@@ -113,6 +173,18 @@ class Adadelta(Solver):
         lr: Learning rate.
         decay: Decay of the two running means.
         eps: Small number that keeps the divisor from 0, and with which steps begin.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Adadelta(lr=10)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.955 -1.955]
     """
 
     @checked_new
@@ -126,6 +198,18 @@ class Adagrad(Solver):
     Args:
         lr: Learning rate.
         eps: Small number that keeps the divisor from 0.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Adagrad(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new
@@ -149,6 +233,18 @@ class AdaBelief(Solver):
         weight_decouple: Decay weights beside the gradient, as AdamW: `w = w - alpha wd w` before the step.
         fixed_decay: With weight_decouple: `w = w - wd w`, whatever alpha.
         rectify: RAdam's factor of the step, and `w = w - alpha mean` in the first steps, where there is none.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.AdaBelief(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.889 -1.889]
     """
 
     @checked_new
@@ -165,6 +261,18 @@ class RMSprop(Solver):
         lr: Learning rate.
         decay: Decay of the running mean of the gradient's square.
         eps: Small number that keeps the divisor from 0.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.RMSprop(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.684 -1.684]
     """
 
     @checked_new
@@ -181,6 +289,18 @@ class RMSpropGraves(Solver):
         decay: Decay of the two running means.
         momentum: Share of the last step that goes on.
         eps: Small number that keeps the root's argument above 0.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.RMSpropGraves(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.541 -1.541]
     """
 
     @checked_new
@@ -199,6 +319,18 @@ class Adam(Solver):
         beta1: Decay of the running mean of the gradient.
         beta2: Decay of the running mean of its square.
         eps: Small number that keeps the divisor from 0.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Adam(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new
@@ -216,6 +348,18 @@ class AdamW(Solver):
         beta2: Decay of the running mean of its square.
         eps: Small number that keeps the divisor from 0.
         wd: Weight decay rate, not multiplied by alpha.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.AdamW(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new
@@ -237,6 +381,18 @@ class AdaBound(Solver):
         eps: Small number that keeps the divisor from 0.
         final_lr: What both bounds go to.
         gamma: How fast they do.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.AdaBound(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new
@@ -255,6 +411,18 @@ class Adamax(Solver):
         beta1: Decay of the running mean of the gradient.
         beta2: Decay of the largest gradient.
         eps: Small number that keeps the divisor from 0.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Adamax(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new
@@ -272,6 +440,18 @@ class AMSGRAD(Solver):
         beta2: Decay of the running mean of its square.
         eps: Small number that keeps the divisor from 0; not in the paper.
         bias_correction: Adam's factor `sqrt(1 - beta2^t) / (1 - beta1^t)` of the step size; not in the paper.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.AMSGRAD(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.684 -1.684]
     """
 
     @checked_new
@@ -295,6 +475,18 @@ class AMSBound(Solver):
         final_lr: What the lower bound goes to.
         gamma: How fast it does.
         bias_correction: Adam's factor `sqrt(1 - beta2^t) / (1 - beta1^t)` of the step size; not in the paper.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.AMSBound(alpha=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.684 -1.684]
     """
 
     @checked_new
@@ -317,6 +509,18 @@ class Lamb(Solver):
         gamma_u: Upper bound of it.
         eps: Small number that keeps the divisor from 0.
         bias_correction: Divide `mean` by `1 - beta1^t` and `var` by `1 - beta2^t` in r.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Lamb(eta=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.842 -1.842]
     """
 
     @checked_new
@@ -334,6 +538,18 @@ class Lion(Solver):
         lr: Step size.
         beta1: Share of the running mean in the direction.
         beta2: Decay of the running mean of the gradient.
+
+    >>> import nnrs as nn, nnrs.functions as F, nnrs.solvers as S
+    >>> V = nn.Variable.from_numpy_array
+    >>> w = V([1.0, -2.0], need_grad=True)
+    >>> solver = S.Lion(lr=0.1)
+    >>> solver.set_parameters({"w": w})
+    >>> loss = F.sum(w**2)
+    >>> loss.forward()
+    >>> loss.backward()
+    >>> solver.update()
+    >>> print(w.d.round(3))
+    [ 0.9 -1.9]
     """
 
     @checked_new

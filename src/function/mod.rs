@@ -216,6 +216,11 @@ pub trait Function: Described + Any + Send + Sync {
     fn updates_input(&self, _i: usize) -> bool {
         false
     }
+
+    /// How many of the last outputs are nnrs's own: rules of gradients read them, scripts and files do not see them.
+    fn hidden_outputs(&self) -> usize {
+        0
+    }
 }
 
 /// What a function does with the gradient that an input has from others.

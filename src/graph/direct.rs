@@ -33,6 +33,8 @@ impl FunctionRef {
     /// ```
     pub fn setup(&self, x: &[&Variable], y: &[&Variable]) -> Result<()> {
         let setup = self.resolve(x)?;
+        let hidden = self.hidden(y);
+        let y = &with(y, &hidden);
         self.check_outputs(y, setup.y.len())?;
         let mut outputs = y.iter().zip(&setup.y).filter(|(y, shape)| y.shape() != **shape);
         outputs.try_for_each(|(y, shape)| y.reset_shape(shape.clone(), true))
@@ -95,6 +97,8 @@ impl FunctionRef {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn backward(&self, x: &[&Variable], y: &[&Variable], accumulate: &[bool]) -> Result<()> {
+        let hidden = self.hidden(y);
+        let y = &with(y, &hidden);
         let setup = self.check_shapes(x, y)?;
         if accumulate.len() > x.len() {
             let e = Error::arg("accum", format!("at most a flag for each of the {} inputs", x.len()));
@@ -267,12 +271,21 @@ impl FunctionRef {
     }
 
     fn run(&self, x: &[&Variable], y: &[&Variable], again: bool) -> Result<()> {
+        let hidden = self.hidden(y);
+        let y = &with(y, &hidden);
         self.check_shapes(x, y)?;
         let node = self.node();
         let _turn = Turn::take(std::iter::once(&**node))?;
         let x = x.iter().map(|v| v.data()).collect::<Result<Vec<NdArray>>>()?;
         let y: Vec<NdArray> = y.iter().map(|v| v.raw_data()).collect();
         run_arrays(node, &x, &y, ForwardMode { again, keep: !again }).map_err(|e| node.explain(e))
+    }
+
+    /// The function's own outputs that the caller of it does not see, if `y` are all others.
+    fn hidden(&self, y: &[&Variable]) -> Vec<Variable> {
+        let n = self.node().function.hidden_outputs();
+        let mut own = if n > 0 { self.all_outputs() } else { Vec::new() };
+        if n > 0 && own.len() == y.len() + n { own.split_off(y.len()) } else { Vec::new() }
     }
 
     fn resolve(&self, x: &[&Variable]) -> Result<Arc<Setup>> {
@@ -312,6 +325,10 @@ impl FunctionRef {
         let inputs: SmallVec<[VarRef; 4]> = x.iter().map(|v| v.node().clone()).collect();
         explain(e, &*self.node().function, &inputs, self.origin())
     }
+}
+
+fn with<'a>(y: &[&'a Variable], hidden: &'a [Variable]) -> Vec<&'a Variable> {
+    y.iter().copied().chain(hidden).collect()
 }
 
 fn flows(node: &FnNode, i: usize) -> bool {

@@ -131,7 +131,7 @@ impl FunctionRef {
         self.0.all_inputs().into_iter().map(Variable::handle).collect()
     }
 
-    /// Its outputs; one that was dropped comes back.
+    /// Its outputs; one that was dropped comes back. Those that NNabla's function does not have are left out.
     ///
     /// ```
     /// use nnrs::{functions as f, Variable};
@@ -140,6 +140,13 @@ impl FunctionRef {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn outputs(&self) -> Vec<Variable> {
+        let mut outputs = self.all_outputs();
+        outputs.truncate(outputs.len().saturating_sub(self.0.function.hidden_outputs()));
+        outputs
+    }
+
+    /// Its outputs, with those that are nnrs's own.
+    pub(crate) fn all_outputs(&self) -> Vec<Variable> {
         self.0.outputs().into_iter().map(Variable::handle).collect()
     }
 

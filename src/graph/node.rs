@@ -613,6 +613,7 @@ pub fn apply_into(
     function.def().check_inputs(inputs.len()).map_err(fail)?;
     let shapes: SmallVec<[Shape; 2]> = inputs.iter().map(|x| x.shape()).collect();
     let setup = resolve(&function, &inputs, shapes).map_err(fail)?;
+    let into = into.map(|list| with_hidden(list, &setup.y, function.hidden_outputs()));
     let data = output_arrays(&setup.y, into).map_err(fail)?;
     let node = link(function, inputs, origin);
     let outputs = make_outputs(&node, data);
@@ -624,6 +625,15 @@ pub fn apply_into(
         }
     }
     Ok(outputs.into_iter().map(Variable::handle).collect())
+}
+
+/// Arrays for all outputs, where those for the ones that a caller sees are given.
+fn with_hidden(mut into: Vec<NdArray>, y: &[Shape], hidden: usize) -> Vec<NdArray> {
+    let n = into.len();
+    if n + hidden == y.len() {
+        into.extend(y[n..].iter().map(|s| NdArray::of_engine(s.clone())));
+    }
+    into
 }
 
 /// Cuts the history of a variable that is computed and needs no gradient.

@@ -47,9 +47,9 @@ fn own_rule(
         Some(f) => f,
         None => applied(py, name, &x, &gy, arguments)?,
     };
-    let own = f.outputs();
-    if own.len() != gy.len() {
-        let e = Error::arg("grad_inputs", format!("one for each of {} outputs", own.len())).actual(gy.len());
+    let (own, shown) = (f.all_outputs(), f.outputs().len());
+    if shown != gy.len() {
+        let e = Error::arg("grad_inputs", format!("one for each of {shown} outputs")).actual(gy.len());
         return Err(errors::raise(py, e.function(format!("the gradient rule of '{name}'"))));
     }
     let y = own.into_iter().enumerate().map(|(k, y)| given.get(k).copied().flatten().cloned().unwrap_or(y)).collect();

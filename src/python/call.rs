@@ -191,10 +191,15 @@ pub(crate) fn apply<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     reserve::check(py)?;
     let refs: SmallVec<[&Var; 4]> = inputs.vars.iter().collect();
+    let hidden = f.hidden_outputs();
+    let shown = |mut made: Vec<Var>| {
+        made.truncate(made.len() - hidden);
+        made
+    };
     if inputs.imperative {
         let context = mode::context();
         let run = || mode::inner(context, || graph::apply_into(f, &refs, into, None));
-        let made = errors::detached(py, run)?;
+        let made = shown(errors::detached(py, run)?);
         return wrap(py, made, |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()));
     }
     let made = match mode::auto_forward() {
@@ -204,7 +209,7 @@ pub(crate) fn apply<'py>(
             errors::run(py, || graph::apply_into(f, &refs, into, origin))?
         }
     };
-    wrap(py, made, |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
+    wrap(py, shown(made), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
 }
 
 /// One object, or a tuple of several.

@@ -19,7 +19,7 @@ function! {
 }
 
 function! {
-    /// Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis.
+    /// Concatenated exponential linear units, `elu(x)` and `elu(-x)` along an axis (Clevert et al., 2016; Shang et al., 2016).
     CELU celu in Activation, any_device
     inputs { x: "N-D array." }
     args {

@@ -5,12 +5,12 @@ use crate::function::table::formulas;
 use nnrs_kernels::expr::Expr;
 
 formulas! {
-    /// Rectified linear unit, `y = max(x, 0)`; 0 where x is NaN.
+    /// Rectified linear unit, `y = max(x, 0)` (Nair and Hinton, 2010); 0 where x is NaN.
     ReLU relu in Activation (x: "N-D array.")
         [inplace: bool = false, "Ignored: nnrs reuses the buffer where that cannot be observed."]
         |_, [x]| x.max(0.0);
 
-    /// Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)`.
+    /// Rectified linear unit that ends at 6, `y = min(max(x, 0), 6)` (Krizhevsky, 2010).
     ReLU6 relu6 in Activation (x: "N-D array.")
         |_, [x]| clip(x, 0.0, 6.0)
         => |[_x], y, g| [y.gt(0.0).and(y.lt(6.0)).select(g, 0.0)];

@@ -15,7 +15,7 @@ function! {
     inputs {
         input: "Rows, of shape (n, ..), n the number of places where the mask is not zero.",
         mask: "N-D array.",
-        output [optional]: "What the result is elsewhere, zeros by default. If no function has made it, it becomes the result."
+        output [optional]: "What the result is elsewhere, of its shape; zeros by default. If no function has made it, it becomes the result."
     }
     args { }
     outputs { y: "N-D array of shape mask.shape + input.shape[1:]." }

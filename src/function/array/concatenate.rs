@@ -12,7 +12,7 @@ function! {
     Concatenate concatenate in Array, any_device
     inputs { x [variadic]: "N-D arrays." }
     args { axis: Option<i64> = None, "Axis to join along; None: the last one. It may count from the end." }
-    outputs { y: "The joined array." }
+    outputs { y: "The joined array: as large along axis as all together." }
 }
 
 impl Function for Concatenate {

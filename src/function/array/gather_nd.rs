@@ -24,7 +24,7 @@ function! {
     inputs {
         data: "indices.shape[1:] + shape[M:].",
         indices [index]: "Coordinates, of shape (M, ..).",
-        out [optional]: "What the result is elsewhere, zeros by default. If no function has made it, it becomes the result."
+        out [optional]: "What the result is elsewhere, of its shape; zeros by default. If no function has made it, it becomes the result."
     }
     args {
         shape: Option<List> = None, "Shape of the result; None: of `out`.";

@@ -20,7 +20,7 @@ function! {
         stop: Option<List> = None, "Position before which each axis ends; None: none is left out.";
         step: Option<List> = None, "Distance of the positions, may be negative; None: 1."
     }
-    outputs { y: "The part." }
+    outputs { y: "The part, an array of x's number of axes." }
 }
 
 /// Python's None in a list of positions.

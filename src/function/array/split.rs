@@ -13,7 +13,7 @@ function! {
     Split split in Array, any_device
     inputs { x: "N-D array." }
     args { axis: i64 = 0, "Axis to cut along; may count from the end." }
-    outputs { y [variadic]: "The pieces." }
+    outputs { y [variadic]: "An array for each place along axis, without that axis." }
 }
 
 /// Each is a variable of its own.

@@ -12,7 +12,7 @@ function! {
     Tile tile in Array, any_device
     inputs { x: "N-D array." }
     args { reps: Vec<i64>, "How often each axis is repeated." }
-    outputs { y: "The repeated array." }
+    outputs { y: "The repeated array, each size being reps times as large." }
 }
 
 impl Tile {

@@ -33,7 +33,7 @@ function! {
         abs: bool = false, "Compare magnitudes.";
         base_axis: i64 = 1, "First axis of a sample; may count from the end."
     }
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 /// The axis, where k fits.

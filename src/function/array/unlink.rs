@@ -12,7 +12,7 @@ function! {
     Unlink unlink in Special, any_device
     inputs { x: "N-D array." }
     args { }
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 impl Function for Unlink {

@@ -12,7 +12,7 @@ use nnrs_kernels::shape::Shape;
 const MOST: i64 = 1 << 31;
 
 function! {
-    /// For each image the places that an affine map sends its elements' places to, for `warp_by_grid`. Along an axis places go from -1
+    /// For each image the places that an affine map sends its elements' places to, for `warp_by_grid` (Jaderberg et al., 2015). Along an axis places go from -1
     /// to 1, which are the image's edges, or, with align_corners, its first and its last element.
     AffineGrid affine_grid in Geometry, any_device
     inputs { theta: "Maps of shape (B, 2, 3) for images, (B, 3, 4) for volumes." }

@@ -20,7 +20,7 @@ function! {
         channel_last: bool = false, "Whether the channels are the last axis.";
         including_pad: bool = true, "Whether padding counts as zeros."
     }
-    outputs { y: "Means." }
+    outputs { y: "Means, of shape (.., H', W'): an element for each place of the kernel." }
 }
 
 impl Function for AveragePooling {

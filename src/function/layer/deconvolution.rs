@@ -11,7 +11,7 @@ use nnrs_kernels::kernel::convolution::{self as kernel, ConvolutionSizes};
 use nnrs_kernels::shape::Shape;
 
 function! {
-    /// Transposed convolution: each element of x adds its multiple of the kernel to y. It is what carries a gradient back
+    /// Transposed convolution (Zeiler et al., 2010): each element of x adds its multiple of the kernel to y. It is what carries a gradient back
     /// through a convolution with the same arguments.
     /// Spatial sizes become `stride (size - 1) + dilation (kernel - 1) + 1 - 2 pad + output_padding`.
     Deconvolution deconvolution in Layer, any_device

@@ -20,7 +20,7 @@ function! {
         pad: Option<Vec<i64>> = None, "Padding on both ends of each axis; None: none.";
         channel_last: bool = false, "Whether the channels are the last axis."
     }
-    outputs { y: "Maxima." }
+    outputs { y: "Maxima, of shape (.., H', W'): an element for each place of the kernel." }
 }
 
 impl Function for MaxPooling {
@@ -41,7 +41,7 @@ impl Function for MaxPooling {
 function! {
     /// Gradient of `max_pooling`: each number of dy goes to the place of the maximum of its window in x.
     MaxPoolingBackward max_pooling_backward in Special, any_device
-    inputs { dy: "Gradient of the pooling's result.", x: "What was pooled." }
+    inputs { dy: "Gradient of the pooling's result, of its shape.", x: "What was pooled, an array (.., H, W)." }
     args {
         kernel: Vec<i64>, "As max_pooling's.";
         stride: Option<Vec<i64>> = None, "As max_pooling's.";
@@ -49,7 +49,7 @@ function! {
         pad: Option<Vec<i64>> = None, "As max_pooling's.";
         channel_last: bool = false, "As max_pooling's."
     }
-    outputs { dx: "Gradient of x." }
+    outputs { dx: "Gradient of x, of its shape." }
 }
 
 impl Function for MaxPoolingBackward {

@@ -19,7 +19,7 @@ function! {
         pad: Option<Vec<i64>> = None, "Padding with zeros on both ends of each axis; None: none.";
         channel_last: bool = false, "Whether the channels are the last axis."
     }
-    outputs { y: "Sums." }
+    outputs { y: "Sums, of shape (.., H', W'): an element for each place of the kernel." }
 }
 
 impl Function for SumPooling {

@@ -13,11 +13,11 @@ function! {
     Where r#where in Logical, any_device
     inputs {
         condition: "N-D array, M >= N >= 0, whose shape begins that of x_true.",
-        x_true: "M-D array.",
+        x_true: "M-D array, whose shape begins with condition's.",
         x_false: "M-D array of x_true's shape.",
     }
     args {}
-    outputs { y: "M-D array." }
+    outputs { y: "M-D array of x_true's shape." }
 }
 
 /// The condition's shape as it broadcasts.

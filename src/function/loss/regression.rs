@@ -14,7 +14,7 @@ formulas! {
         |_, [x0, x1]| (x0 - x1).abs()
         => |[x0, x1], _y, g| both((x0 - x1).gt(0.0).select(g, -g));
 
-    /// Huber loss: with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
+    /// Huber loss (Huber, 1964): with `d = x0 - x1`, `y = d^2` where `|d| < delta`, else `delta (2 |d| - delta)`.
     HuberLoss huber_loss in Loss (x0: "N-D array.", x1: "N-D array.")
         [delta: f64 = 1.0, "Where the square ends."]
         |f, [x0, x1]| huber(&(x0 - x1), f.delta)

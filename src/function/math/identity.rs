@@ -12,7 +12,7 @@ function! {
     Identity identity in Math, forward_on_any_device
     inputs { x: "N-D array." }
     args {}
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 impl Function for Identity {

@@ -32,7 +32,7 @@ function! {
         no_bias: bool = false, "There is no beta.";
         output_stat: bool = false, "Give mean and biased variance of the batch, too."
     }
-    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance of the batch." }
+    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance of the batch, of mean's shape." }
 }
 
 impl BatchNormalization {

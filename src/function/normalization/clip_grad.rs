@@ -17,14 +17,14 @@ function! {
     inputs {
         x: "N-D array.",
         min: "Least gradient: an array that broadcasts to x's shape. It has no gradient.",
-        max: "Largest gradient, likewise."
+        max: "Largest gradient, of x's shape likewise."
     }
     args {}
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 function! {
-    /// x itself; its gradient is scaled to a given norm, `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
+    /// x itself; its gradient is scaled to a given norm (Pascanu et al., 2013), `gx = clip_norm gy / |gy|`, also where its own is less. A gradient of
     /// zeros stays.
     ClipGradByNorm clip_grad_by_norm in Normalization, forward_on_any_device
     inputs { x: "N-D array." }
@@ -32,7 +32,7 @@ function! {
         clip_norm: Option<f64> = None, "The Euclidean norm that the gradient gets; None: 1.";
         axes: Option<Vec<i64>> = None, "The axes to take the norm over; None: all. They may count from the end."
     }
-    outputs { y: "x." }
+    outputs { y: "x itself, of its shape." }
 }
 
 impl Function for ClipGradByValue {

@@ -27,7 +27,7 @@ function! {
         no_bias: bool = false, "There is no beta.";
         output_stat: bool = false, "Give mean and biased variance, too."
     }
-    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance of the samples." }
+    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance of the samples, of size 1 beside the batch axes." }
 }
 
 impl LayerNormalization {

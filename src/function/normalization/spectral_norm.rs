@@ -26,7 +26,7 @@ function! {
         test: bool = false, "Leave u as it is.";
         output_u: bool = false, "Give the u that the iteration has begun with, too."
     }
-    outputs { w_sn: "N-D array of w's shape.", vectors [variadic]: "With output_u the first u; the last u, and v." }
+    outputs { w_sn: "N-D array of w's shape.", u [variadic]: "With output_u the u that the iteration has begun with, of its shape." }
 }
 
 impl Function for SpectralNorm {
@@ -49,6 +49,10 @@ impl Function for SpectralNorm {
         let (update, gives_first) = (!self.test, self.output_u);
         let call = kernel::SpectralNorm { outer, channels, inner, steps, eps: self.eps, update, gives_first };
         Ok(Resolved::new(shapes, call))
+    }
+
+    fn hidden_outputs(&self) -> usize {
+        2
     }
 
     fn has_state(&self) -> bool {

@@ -23,7 +23,7 @@ function! {
         no_bias: bool = false, "There is no beta.";
         output_stat: bool = false, "Give mean and biased variance, too."
     }
-    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance." }
+    outputs { y: "Array of x's shape.", statistics [variadic]: "With output_stat: mean and variance, of x's size at axes and size 1 elsewhere." }
 }
 
 function! {
@@ -36,7 +36,7 @@ function! {
         eps: f64 = 1e-5, "Added to the variance.";
         output_stat: bool = false, "Give mean and biased variance, too."
     }
-    outputs { y: "Array of w's shape.", statistics [variadic]: "With output_stat: mean and variance." }
+    outputs { y: "Array of w's shape.", statistics [variadic]: "With output_stat: mean and variance, of w's size at channel_axis and size 1 elsewhere." }
 }
 
 /// Both functions are a batch normalization.

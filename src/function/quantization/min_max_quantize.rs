@@ -33,7 +33,7 @@ function! {
         ste_fine_grained: bool = true, "Whether x beyond the range has gradient 0.";
         eps: f64 = 0.01, "The least size of the range."
     }
-    outputs { y: "N-D array of x's shape.", range [variadic]: "low and high, of qr_min's shape." }
+    outputs { y: "N-D array of x's shape.", range [variadic]: "Of the builder in Rust alone: low and high, of qr_min's shape." }
 }
 
 impl MinMaxQuantize {
@@ -66,6 +66,10 @@ impl Function for MinMaxQuantize {
             eps: self.eps,
         };
         Ok(Resolved::new(smallvec![x[0].clone(), x[1].clone(), x[1].clone()], call))
+    }
+
+    fn hidden_outputs(&self) -> usize {
+        2
     }
 
     fn has_state(&self) -> bool {

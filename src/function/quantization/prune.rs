@@ -8,7 +8,7 @@ use nnrs_kernels::kernel::sort as kernel;
 use nnrs_kernels::shape::Shape;
 
 function! {
-    /// Sets a share of the numbers to 0, those of the smallest magnitude: `y = x` where `|x|` is at least the element number
+    /// Sets a share of the numbers to 0, those of the smallest magnitude (Han et al., 2015): `y = x` where `|x|` is at least the element number
     /// `rate (size - 1)`, cut to a whole number, of the sorted magnitudes. NaN stays. The gradient passes straight through.
     Prune prune in Quantization, forward_on_any_device
     inputs { x: "N-D array." }

@@ -14,7 +14,7 @@ function! {
     /// A rectangle's area is a random part of the image's, its height `sqrt(area * ratio)` and its width `sqrt(area / ratio)`. As in NNabla,
     /// it covers one row and one column more than the whole part of these.
     RandomErase random_erase in Random, forward_on_any_device
-    inputs { x: "Images: samples, then channels, height and width; or height, width and channels." }
+    inputs { x: "Images, of shape (N, C, H, W), or (N, H, W, C) if channel_last; any axes before base_axis number samples." }
     args {
         prob: f64 = 0.5, "Probability of each rectangle.";
         area_ratios: Vec<f64> = vec![0.02, 0.4], "Least and largest part of the area.";

@@ -29,7 +29,7 @@ function! {
     }
     outputs {
         y_r: "Real parts, of shape (.., fft_size // 2 + 1, frames).",
-        y_i: "Imaginary parts.",
+        y_i: "Imaginary parts, of y_r's shape.",
     }
 }
 
@@ -39,7 +39,7 @@ function! {
     ISTFT istft in Signal, any_device
     inputs {
         y_r: "Real parts of spectra, of shape (.., fft_size // 2 + 1, frames).",
-        y_i: "Imaginary parts.",
+        y_i: "Imaginary parts, of y_r's shape.",
     }
     args {
         window_size: i64, "As of `stft`.";

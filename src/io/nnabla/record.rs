@@ -2,7 +2,8 @@
 
 use super::message::{FieldValue, Message};
 use super::{arguments, batch};
-use crate::function::ArgValue;
+use crate::function::{ArgValue, Def};
+use crate::functions::{Affine, Reshape, Transpose};
 use crate::graph::{FunctionRef, Variable};
 use nnrs_kernels::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -82,6 +83,7 @@ fn known_arguments(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
     let known = |(name, value): (&'static str, ArgValue)| {
         let value = match (f.class_name(), name, value) {
             ("Reshape", "shape", value) => f.outputs().first().map_or(value, |y| ArgValue::Ints(sizes(y))),
+            ("TensorNormalization", "axes", ArgValue::Ints(axes)) => ArgValue::Ints(from_the_start(f, axes)),
             ("ClipGradByNorm", "axes", ArgValue::None) => ArgValue::Ints(axes(f.inputs().into_iter().next())),
             ("RoiAlign", "sampling_ratio", ArgValue::None) => ArgValue::Int(-1),
             ("PadPackedSequence", "total_length", ArgValue::None) => ArgValue::Int(-1),
@@ -93,17 +95,31 @@ fn known_arguments(f: &FunctionRef) -> Vec<(&'static str, ArgValue)> {
     f.arguments().into_iter().map(known).collect()
 }
 
-fn sizes(v: &Variable) -> Vec<i64> {
-    v.shape().iter().map(|n| *n as i64).collect()
+/// Whether a function is a product of two matrices, and which of them are transposed before.
+fn matrix_product(f: &FunctionRef) -> Option<[bool; 2]> {
+    if f.class_name() != "BatchMatmul" || f.inputs().iter().any(|x| x.ndim() != 2) {
+        return None;
+    }
+    let is_set = |name| f.arguments().contains(&(name, ArgValue::Bool(true)));
+    Some([is_set("transpose_a"), is_set("transpose_b")])
 }
 
-/// The outputs that NNabla has, too.
-fn known_outputs(f: &FunctionRef) -> Vec<Variable> {
-    let mut outputs = f.outputs();
-    if f.class_name() == "MinMaxQuantize" {
-        outputs.truncate(1);
-    }
-    outputs
+/// A function that the file has in place of another.
+fn own(kind: &str, def: &Def, args: &[(&'static str, ArgValue)]) -> Result<Message> {
+    let mut message = Message::new("Function")?;
+    message.set("type", kind);
+    arguments::write(&mut message, def, args)?;
+    Ok(message)
+}
+
+/// Axes of the first input: NNabla's loader takes none that count from the end.
+fn from_the_start(f: &FunctionRef, axes: Vec<i64>) -> Vec<i64> {
+    let n = f.inputs().first().map_or(0, |x| x.ndim() as i64);
+    axes.into_iter().map(|axis| if axis < 0 { axis + n } else { axis }).collect()
+}
+
+fn sizes(v: &Variable) -> Vec<i64> {
+    v.shape().iter().map(|n| *n as i64).collect()
 }
 
 struct Recorder<'a> {
@@ -143,14 +159,62 @@ impl<'a> Recorder<'a> {
         if kind == "Sink" {
             return Ok(());
         }
-        let mut message = function(f)?;
-        let name = self.prefix.clone() + kind;
-        message.set("name", unique(&mut self.functions_taken, &name).as_str());
-        let inputs: Vec<String> = f.inputs().iter().map(|x| self.variable(x, || format!("{name}_in"))).collect();
-        let outputs: Vec<String> = known_outputs(f).iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
+        if let Some(transposed) = matrix_product(f) {
+            return self.affine(f, transposed);
+        }
+        let (message, name) = (function(f)?, self.prefix.clone() + kind);
+        let mut inputs = Vec::new();
+        for x in f.inputs() {
+            let given = self.variable(&x, || format!("{name}_in"));
+            inputs.push(if kind == "BatchMatmul" && x.ndim() == 2 { self.one_matrix(&x, given)? } else { given });
+        }
+        let outputs = f.outputs().iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
+        self.push(message, &name, inputs, outputs);
+        Ok(())
+    }
+
+    fn push(&mut self, mut message: Message, name: &str, inputs: Vec<String>, outputs: Vec<String>) {
+        message.set("name", unique(&mut self.functions_taken, name).as_str());
         message.set("input", inputs).set("output", outputs);
         self.functions.push(message);
+    }
+
+    /// A product of two matrices as a layer without bias: NNabla loads no `BatchMatmul` of such.
+    fn affine(&mut self, f: &FunctionRef, transposed: [bool; 2]) -> Result<()> {
+        let name = self.prefix.clone() + "Affine";
+        let mut inputs = Vec::with_capacity(2);
+        for (x, transposed) in f.inputs().iter().zip(transposed) {
+            let given = self.variable(x, || format!("{name}_in"));
+            inputs.push(if transposed { self.transposed(x, given)? } else { given });
+        }
+        let outputs = f.outputs().iter().map(|y| self.output(y, &name)).collect::<Result<_>>()?;
+        let message = own("Affine", Affine::DEF, &[("base_axis", ArgValue::Int(1))])?;
+        self.push(message, &name, inputs, outputs);
         Ok(())
+    }
+
+    /// The name of a matrix's transpose, made by a function of its own.
+    fn transposed(&mut self, x: &Variable, given: String) -> Result<String> {
+        let message = own("Transpose", Transpose::DEF, &[("axes", ArgValue::Ints(vec![1, 0]))])?;
+        self.made_of(given, message, sizes(x).into_iter().rev().collect())
+    }
+
+    /// The name of a matrix with an axis before it: NNabla's products of many matrices take no single one.
+    fn one_matrix(&mut self, x: &Variable, given: String) -> Result<String> {
+        let shape: Vec<i64> = std::iter::once(1).chain(sizes(x)).collect();
+        let args = [("shape", ArgValue::Ints(shape.clone())), ("inplace", ArgValue::Bool(true))];
+        self.made_of(given, own("Reshape", Reshape::DEF, &args)?, shape)
+    }
+
+    /// The name of what a function that only the file has makes of a variable.
+    fn made_of(&mut self, given: String, function: Message, shape: Vec<i64>) -> Result<String> {
+        let name = self.prefix.clone() + function.text("type");
+        let made = unique(&mut self.taken, &format!("{name}_out"));
+        let mut variable = Message::new("Variable")?;
+        variable.set("name", made.as_str()).set("type", "Buffer").set_sizes("shape", shape)?;
+        self.variables.push(variable);
+        self.push(function, &name, vec![given], vec![made.clone()]);
+        Ok(made)
     }
 
     fn output(&mut self, y: &Variable, function: &str) -> Result<String> {

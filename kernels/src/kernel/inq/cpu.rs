@@ -119,15 +119,14 @@ impl Inq {
             let wide = w.iter().map(|v| v.to_f64()).collect();
             self.fix(pass, run, wide, given.iter().map(is_given).collect(), passes)?;
         }
+        let fixed = |kept: &f64, own: i32| if kept.is_nan() { own } else { 1 };
+        run.update_whole_input(2, w.len(), |to| to.iter_mut().zip(&passes.kept).for_each(|(v, k)| *v = fixed(k, *v)))?;
         if !passes.any {
             return Ok(None);
         }
         let or = |kept: &f64, own: T, fixed: T| if kept.is_nan() { own } else { fixed };
         let weights: Vec<T> = w.iter().zip(&passes.kept).map(|(&w, kept)| or(kept, w, T::from_f64(*kept))).collect();
-        let one = T::from_f64(1.0);
-        let indicators: Vec<T> = given.iter().zip(&passes.kept).map(|(&g, kept)| or(kept, g, one)).collect();
         run.update_input::<T>(1, weights.len(), |to| to.copy_from_slice(&weights))?;
-        run.update_input::<T>(2, weights.len(), |to| to.copy_from_slice(&indicators))?;
         Ok(Some(weights))
     }
 }

@@ -52,7 +52,7 @@ impl MeanSubtraction {
         }
         with_real!(run.dtype, T => {
             run.update_input::<T>(1, n, |mean| mean.copy_from_slice(moved.as_slice()))?;
-            run.update_input::<T>(2, 1, |t| t[0] += 1.0)
+            run.update_whole_input(2, 1, |t| t[0] = t[0].saturating_add(1))
         })
     }
 }

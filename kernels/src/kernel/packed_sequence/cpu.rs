@@ -24,10 +24,10 @@ pub(super) fn pack<T: SimdReal>(
     packed: &mut [T],
     output: Output,
 ) {
-    let (starts, w) = (&starts(c, size)[..], c.width);
     if packed.is_empty() {
         return;
     }
+    let (starts, w) = (&starts(c, size)[..], c.width);
     assert_eq!(packed.len(), starts[c.steps] * w, "packed rows");
     let (total, packed) = (packed.len(), SendPtr(packed.as_mut_ptr()));
     share(c.steps, total, move |t| {
@@ -50,10 +50,10 @@ pub(super) fn pad<T: SimdReal>(
     output: Output,
     rest: f64,
 ) {
-    let (starts, w) = (&starts(c, size)[..], c.width);
     if padded.is_empty() {
         return;
     }
+    let (starts, w) = (&starts(c, size)[..], c.width);
     assert_eq!(padded.len(), c.steps * c.batch * w, "padded rows");
     let (total, padded) = (padded.len(), SendPtr(padded.as_mut_ptr()));
     share(c.steps, total, move |t| {

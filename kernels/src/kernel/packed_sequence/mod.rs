@@ -25,8 +25,11 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Bytes of where steps begin.
+    /// Bytes of where steps begin; where there are no elements, nobody asks.
     fn scratch(&self) -> [usize; 2] {
+        if self.batch == 0 || self.width == 0 {
+            return [0; 2];
+        }
         [counted(self.steps.saturating_add(1).saturating_mul(size_of::<usize>())); 2]
     }
 }
