@@ -542,3 +542,20 @@ if child:
     [di.next() for _ in range(9)]
 """)
     assert (done.returncode, done.stderr) == (0, "") and not list(tmp_path.iterdir())
+
+
+def test_a_source_that_reads_its_own_iterator_is_an_error():
+    from nnrs.utils.data_iterator import data_iterator_simple
+
+    made = []
+
+    def load(i):
+        if made:
+            made[0].next()
+        return (np.float32(i),)
+
+    with data_iterator_simple(load, 8, 2, shuffle=False, with_memory_cache=False, with_file_cache=False) as it:
+        made.append(it)
+        with pytest.raises(ValueError, match="own iterator"):
+            for _ in range(4):
+                it.next()

@@ -291,3 +291,13 @@ def test_networks_that_cannot_be_asked_for(tmp_path):
         loader.get_network("net", callback=3)
     nn.parameter.set_parameter("one/affine/W", nn.Variable((1,)))
     assert loader.get_network("net").variables["one/affine/W"].shape == (3, 5)
+
+
+def test_a_misspelt_key_of_contents_is_an_error_and_leaves_the_file(tmp_path):
+    from nnrs.utils.save import save
+
+    path = tmp_path / "net.nnp"
+    path.write_bytes(b"old")
+    with pytest.raises(ValueError, match=r"contents.*'networks'.*'network'"):
+        save(str(path), {"network": []})
+    assert path.read_bytes() == b"old"
