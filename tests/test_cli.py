@@ -367,3 +367,12 @@ def test_code_of_the_command_line_and_of_the_standard_input(tmp_path: Path) -> N
 def test_function_info_of_a_name() -> None:
     named = program("function_info", "ReLU")
     assert named.returncode == 0 and named.stdout == program("function_info", "-q", "ReLU").stdout != ""
+
+
+def test_plot_timer_refuses_a_series(tmp_path: Path) -> None:
+    from nnrs.monitor import plot_time_elapsed
+
+    file = tmp_path / "loss.series.txt"
+    file.write_text("1 0.5\n")
+    with pytest.raises(ValueError, match=r"loss.series.txt:1: expected numbers"):
+        plot_time_elapsed(str(file))
