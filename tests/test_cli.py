@@ -353,3 +353,26 @@ def test_numbers_with_units() -> None:
         assert utility.str_to_num(text) == number
     for text in ("", "0", "-1", "4x", "1e", "9e9999", "1.5", "K"):
         assert utility.str_to_num(text) == -1
+
+
+def test_code_of_the_command_line_and_of_the_standard_input(tmp_path: Path) -> None:
+    code = "import sys, nnabla; print(nnabla.__name__, sys.argv, __name__)"
+    done = program("run", "-c", code, "a", "-b", cwd=tmp_path)
+    assert done.stdout == "nnrs ['-c', 'a', '-b'] __main__\n", done.stderr
+    call = [sys.executable, "-m", "nnrs", "run", "-", "a"]
+    done = subprocess.run(call, input=code, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == "nnrs ['-', 'a'] __main__\n", done.stderr
+
+
+def test_function_info_of_a_name() -> None:
+    named = program("function_info", "ReLU")
+    assert named.returncode == 0 and named.stdout == program("function_info", "-q", "ReLU").stdout != ""
+
+
+def test_plot_timer_refuses_a_series(tmp_path: Path) -> None:
+    from nnrs.monitor import plot_time_elapsed
+
+    file = tmp_path / "loss.series.txt"
+    file.write_text("1 0.5\n")
+    with pytest.raises(ValueError, match=r"loss.series.txt:1: expected numbers"):
+        plot_time_elapsed(str(file))

@@ -542,3 +542,41 @@ if child:
     [di.next() for _ in range(9)]
 """)
     assert (done.returncode, done.stderr) == (0, "") and not list(tmp_path.iterdir())
+
+
+def test_a_source_that_reads_its_own_iterator_is_an_error():
+    from nnrs.utils.data_iterator import data_iterator_simple
+
+    made = []
+
+    def load(i):
+        if made:
+            made[0].next()
+        return (np.float32(i),)
+
+    with data_iterator_simple(load, 8, 2, shuffle=False, with_memory_cache=False, with_file_cache=False) as it:
+        made.append(it)
+        with pytest.raises(ValueError, match="own iterator"):
+            for _ in range(4):
+                it.next()
+
+
+@pytest.mark.parametrize("use_thread", [True, False])
+def test_a_callback_that_raises_loses_no_batch(use_thread):
+    from nnrs.utils.data_iterator import data_iterator_simple
+
+    def fail(epoch):
+        if epoch == 0:
+            raise RuntimeError("mine")
+
+    options = {"shuffle": False, "with_memory_cache": False, "with_file_cache": False, "use_thread": use_thread}
+    with data_iterator_simple(lambda i: (np.float32(i),), 4, 2, epoch_end_callbacks=[fail], **options) as it:
+        seen = []
+        failures = 0
+        while len(seen) < 6:
+            try:
+                seen.append(it.next()[0].tolist())
+            except RuntimeError:
+                failures += 1
+    assert seen == [[0, 1], [2, 3]] * 3
+    assert failures == 1 and it.epoch >= 2

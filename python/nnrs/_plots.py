@@ -51,7 +51,8 @@ def plot_time_elapsed(
     here = "plot_time_elapsed"
     if unit not in _UNITS:
         raise ArgumentError(message(here, "unit", "'s', 'm', 'h' or 'd'", repr(unit)))
-    index, seconds = columns(here, filename, 3 if elapsed else 1)
+    index, total = columns(here, filename, 3)  # also where it is not plotted: a series has no such column
+    seconds = total if elapsed else columns(here, filename, 1)[1]
     _plot(here, index, seconds / _UNITS[unit], plot_kwargs)
 
 

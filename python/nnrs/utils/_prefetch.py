@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from .. import _forks
+from .._errors import ArgumentError, message
 from ._batches import Batch
 
 _SECONDS_AT_EXIT = 1.0
@@ -58,7 +59,17 @@ class Prefetcher:
             self._jobs.put(True)
 
     def settle(self) -> None:
-        """Wait until the thread is idle."""
+        """Wait until the thread is idle.
+
+        Raises:
+            ValueError: If the thread itself would wait: a source asks the iterator that reads it.
+        """
+        if self._thread is threading.current_thread():
+            raise ArgumentError(
+                message(
+                    "next", None, "a call from outside the data source", "a data source that reads its own iterator"
+                )
+            )
         if self._asked:
             self.request()
             while not self._made:

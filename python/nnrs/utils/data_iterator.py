@@ -64,6 +64,7 @@ class DataIterator:
         self._shuffle = data_source.shuffle
         self._current_epoch = 0
         self._closed = False
+        self._held: Batch | None = None  # made, but a callback raised
         self._data_source.reset()
         self._maker = BatchMaker(data_source, self._batch_size, self._stop_exhausted)
         self._position = data_source.position
@@ -128,25 +129,36 @@ class DataIterator:
         """
         if self._closed:
             raise ArgumentError(message("next", None, "an open iterator", "a closed one"))
+        batch, self._held = self._held or self._take(), None
+        self._position = batch.position
+        for done in range(batch.resets):
+            try:
+                self._end_epoch()
+            except BaseException:  # of a callback: the next call gives the batch
+                self._held = batch._replace(resets=batch.resets - done - 1)
+                raise
+        return batch.data  # type: ignore[return-value]
+
+    def _take(self) -> Batch:
         batch: Batch = self._prefetcher.take() if self._prefetcher is not None else self._maker.make()
         if batch.data is None:
             raise StopIteration
         if self._prefetcher is not None:
             self._prefetcher.request()
-        self._position = batch.position
-        for _ in range(batch.resets):
-            self._end_epoch()
-        return batch.data
+        return batch
 
     def _end_epoch(self) -> None:
-        for callback in self._epoch_end_callbacks:
-            callback(self._current_epoch)
-        self._current_epoch += 1
+        try:
+            for callback in self._epoch_end_callbacks:
+                callback(self._current_epoch)
+        finally:
+            self._current_epoch += 1
         for callback in self._epoch_begin_callbacks:
             callback(self._current_epoch)
 
     def _reset(self) -> None:
         """Begin the source anew; what was made ahead is forgotten."""
+        self._held = None
         if self._prefetcher is not None:
             self._prefetcher.drop()
         self._maker.drop()

@@ -18,6 +18,7 @@ __all__ = ["create_proto", "save"]
 
 _KINDS = (".nnp", ".nntxt", ".prototxt", ".protobuf")
 _STATES = (".h5", ".protobuf")
+_KEYS = ("global_config", "training_config", "networks", "datasets", "optimizers", "monitors", "executors")
 
 _SOLVERS = {
     "Sgd": "sgd",
@@ -139,6 +140,7 @@ def create_proto(
         ValueError: If a name in `contents` is not known, or the batch's size cannot be left open.
     """
     check_type("create_proto", "contents", contents, dict, "a dict")
+    _check_keys(contents)
     proto = message_class("NNablaProtoBuf")()
     if "global_config" in contents:
         _fill_context(
@@ -165,6 +167,14 @@ def create_proto(
     if include_params:
         _add_parameters(proto)
     return proto
+
+
+def _check_keys(contents: dict[str, Any]) -> None:
+    """A misspelt key would leave its part out of the file in silence."""
+    unknown = [key for key in contents if key not in _KEYS]
+    if unknown:
+        expected = "keys among " + ", ".join(f"'{key}'" for key in _KEYS)
+        raise ArgumentError(message("create_proto", "contents", expected, ", ".join(map(repr, unknown))))
 
 
 def _dicts(contents: dict[str, Any], key: str) -> Iterable[dict[str, Any]]:

@@ -32,6 +32,8 @@ def function_info_command(args: Any) -> None:
         raise UnsupportedError(
             message("function_info", "api", "functions of nnrs have no API levels: those are of NNB")
         )
+    if args.query is None and len(args.files) == 1 and args.files[0] in function_names():
+        args.query = args.files[0]
     if args.query:
         print(describe_function(args.query), end="")
         return
@@ -103,7 +105,9 @@ def add_function_info_command(subparsers: Any) -> None:
   nnrs function_info network.nnp     those that its networks use
   nnrs function_info -q Convolution  what it computes, its inputs and arguments"""
     parser = add_parser(subparsers, "function_info", "list functions", examples=examples)
-    parser.add_argument("files", metavar="FILE", nargs="*", help=".nnp, .nntxt or .protobuf files")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", help=".nnp, .nntxt or .protobuf files; or the name of one function"
+    )
     parser.add_argument("-o", "--output", help="file to write the list to; as YAML, if its name ends so")
     parser.add_argument("-f", "--all_support", help="NNB or ONNX: not supported")
     parser.add_argument("-c", "--config", help="file with names; others are left out")

@@ -23,7 +23,9 @@ from ._arguments import REMAINDER, add_parser
 
 _EXAMPLES = """examples:
   nnrs run train.py --epochs 3     as `python train.py --epochs 3`, with nnrs in NNabla's place
-  nnrs run -m package.train        as `python -m package.train`"""
+  nnrs run -m package.train        as `python -m package.train`
+  nnrs run -c 'import nnabla'      as `python -c 'import nnabla'`
+  nnrs run - < train.py            the script from the standard input"""
 
 
 def run_command(args: Any) -> None:
@@ -37,8 +39,21 @@ def run_command(args: Any) -> None:
         _enter(os.getcwd())
         _check_module(args.script)
         _as_main(lambda: runpy.run_module(args.script, run_name="__main__", alter_sys=True))
+    elif args.code or args.script == "-":
+        _run_text(args)
     else:
         run_script(args.script, args.args)
+
+
+def _run_text(args: Any) -> None:
+    """Run code of the command line or the standard input."""
+    source, name = (args.script, "<string>") if args.code else (sys.stdin.buffer.read(), "<stdin>")
+    sys.argv = ["-c" if args.code else "-", *args.args]
+    _enter("")
+    main = ModuleType("__main__")
+    main.__dict__.update(__builtins__=builtins)
+    sys.modules["__main__"] = main
+    _as_main(lambda: exec(compile(source, name, "exec", dont_inherit=True), main.__dict__))
 
 
 def run_script(path: str, args: list[str]) -> None:
@@ -134,6 +149,7 @@ def add_run_command(subparsers: Any) -> None:
     """Add the command `run`."""
     parser = add_parser(subparsers, "run", "run a script that says `import nnabla` on nnrs", examples=_EXAMPLES)
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as for `python -m`")
-    parser.add_argument("script", metavar="SCRIPT", help="path of the script")
+    parser.add_argument("-c", dest="code", action="store_true", help="SCRIPT is code, as for `python -c`")
+    parser.add_argument("script", metavar="SCRIPT", help="path of the script; - for the standard input")
     parser.add_argument("args", nargs=REMAINDER, metavar="...", help="the script's arguments")
     parser.set_defaults(func=run_command)
