@@ -10,7 +10,7 @@ use crate::array::scratch::{self, Scratch};
 use crate::array::{Output, alloc};
 use crate::dtype::{DType, Real};
 use crate::pool;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, dispatch};
 use gemm_common::Parallelism;
 use tile::Tiles;
 
@@ -28,9 +28,6 @@ const TASKS: usize = 32;
 const PACKED: usize = 512;
 const SIDE: usize = 80 * 48;
 const LARGE: usize = 1 << 20;
-/// Columns of C from which an operand that lies across is copied first, and elements of the copy.
-const TURNED_COLUMNS: usize = 4;
-const TURNED: usize = 1 << 17;
 /// Partial sums over a long inner dimension, at most.
 const MAX_PARTS: usize = 8;
 
@@ -299,37 +296,14 @@ impl<T: Real> GemmProduct<T> {
             if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
                 return dispatch(Tiny { p, output });
             }
-            // The crate's kernels go along C's columns.
-            let p = if self.c.cs < self.c.rs { self.transposed() } else { *self };
-            if p.lies_across() { p.turned(output) } else { p.crate_gemm(output) }
+            self.crate_gemm(output)
         }
     }
 
-    /// The crate would pack A number by number, and that is much of the work.
-    fn lies_across(&self) -> bool {
-        self.a.rs > 1 && self.a.cs == 1 && self.n >= TURNED_COLUMNS && self.m >= 16 && self.k >= 16
-    }
-
-    /// The product with A copied so that its columns are contiguous; pieces of the inner dimension one after another.
-    unsafe fn turned(&self, output: Output) {
-        let each = (TURNED / self.m).next_multiple_of(16).min(self.k);
-        scratch::with(each * self.m, |columns: &mut [T]| {
-            for from in (0..self.k).step_by(each) {
-                let mut p = GemmProduct { k: each.min(self.k - from), ..*self };
-                p.a.data = p.a.data.wrapping_add(from);
-                p.b.data = p.b.data.wrapping_offset(from as isize * p.b.rs);
-                dispatch(TurnedColumns { a: p.a, rows: p.m, columns: p.k, to: columns });
-                p.a = Side { data: columns.as_ptr(), rs: 1, cs: p.m as isize };
-                // SAFETY: the piece lies within the product.
-                unsafe { p.crate_gemm(if from > 0 { Output::Accumulate } else { output }) }
-            }
-        });
-    }
-
-    /// C by columns.
     #[rustfmt::skip]
     unsafe fn crate_gemm(&self, output: Output) {
-        let GemmProduct { m, n, k, a, b, c } = *self;
+        // The crate's kernels go along C's columns.
+        let GemmProduct { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
         let (read, none) = (output == Output::Accumulate, Parallelism::None);
         let packed = (m.saturating_add(n) + 64).saturating_mul(k.min(PACKED)).saturating_mul(size_of::<T>());
         if packed > LARGE {
@@ -357,39 +331,6 @@ impl<T: Real> GemmProduct<T> {
         let flip = |s: Side<T>| Side { data: s.data, rs: s.cs, cs: s.rs };
         let c = Dest { data: self.c.data, rs: self.c.cs, cs: self.c.rs };
         GemmProduct { m: self.n, n: self.m, k: self.k, a: flip(self.b), b: flip(self.a), c }
-    }
-}
-
-/// A matrix whose rows are contiguous, copied so that its columns are.
-struct TurnedColumns<'a, T> {
-    a: Side<T>,
-    rows: usize,
-    columns: usize,
-    to: &'a mut [T],
-}
-
-impl<T: Real> Choose<T> for TurnedColumns<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        assert!(self.to.len() >= self.rows * self.columns, "room for the columns");
-        // SAFETY: L is what the machine has; the matrix is the caller's, as long as this runs.
-        unsafe { L::enter(self) }
-    }
-}
-
-impl<T: Real> WithLanes<T> for TurnedColumns<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        let (src_stride, dst_stride) = (self.a.rs as usize, self.rows);
-        for i in (0..self.rows).step_by(L::N) {
-            let rows = L::N.min(self.rows - i);
-            for l in (0..self.columns).step_by(L::N) {
-                let cols = L::N.min(self.columns - l);
-                let src = self.a.data.wrapping_add(i * src_stride + l);
-                let dst = self.to.as_mut_ptr().wrapping_add(l * dst_stride + i);
-                // SAFETY: the block lies within both.
-                unsafe { L::transpose(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }, false) }
-            }
-        }
     }
 }
 
