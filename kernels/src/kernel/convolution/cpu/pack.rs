@@ -100,7 +100,7 @@ impl<T: Real> WithLanes<T> for WeightPanel<'_, T> {
             let (run, after) = rest.split_at(neighbours);
             // SAFETY: the caller's promise; the run's places lie one after another.
             unsafe {
-                if run[neighbours - 1].1 == run[0].1 + neighbours - 1 && neighbours > 1 {
+                if neighbours > 1 && run.windows(2).all(|r| r[1].1 == r[0].1 + 1) {
                     self.across::<L>(run);
                 } else {
                     self.scatter(run);
