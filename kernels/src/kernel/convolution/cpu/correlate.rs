@@ -87,10 +87,10 @@ impl<T: Real> Choose<T> for Correlate<'_, T> {
     }
 }
 
-/// Columns of taps where at least a fifth of the products would be with padding.
+/// Columns of taps where more than a sixth of the products would be with padding: 3 x 3 over at most 7 x 7 points.
 fn order(g: &Geometry) -> PanelOrder {
     let ((h, all_h), (w, all_w)) = (g.axes[1].share(), g.axes[2].share());
-    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { PanelOrder::Column } else { PanelOrder::Row }
+    if g.axes[0].taps.len() == 1 && h * w * 6 < all_h * all_w * 5 { PanelOrder::Column } else { PanelOrder::Row }
 }
 
 /// The contribution of some of the summed channels.
