@@ -2,6 +2,7 @@
 //!
 //! The tiles, and so the order of every element's sum, depend on the sizes alone.
 
+mod across;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tile;
@@ -11,6 +12,7 @@ use crate::array::{Output, alloc};
 use crate::dtype::{DType, Real};
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
+use across::Across;
 use gemm_common::Parallelism;
 use tile::Tiles;
 
@@ -296,7 +298,7 @@ impl<T: Real> GemmProduct<T> {
             if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
                 return dispatch(Tiny { p, output });
             }
-            self.crate_gemm(output)
+            if Across::pays(&p) { dispatch(Across { p, output }) } else { self.crate_gemm(output) }
         }
     }
 

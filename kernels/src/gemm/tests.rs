@@ -52,6 +52,30 @@ fn split_products() {
     check::<f32>(130, 130, 64, false, false, 2, 1e-6);
 }
 
+/// Operands that lie across are copied by blocks: over many columns, over few, with sums long and short.
+#[test]
+fn products_across() {
+    for (m, n, k) in
+        [(2, 16, 16), (3, 17, 65), (5, 301, 100), (33, 500, 1030), (4, 97, 5000), (2, 40, 6000), (129, 130, 67)]
+    {
+        check::<f32>(m, n, k, false, true, 1, 1e-6);
+        check::<f64>(m, n, k, true, true, 2, 1e-15);
+    }
+}
+
+/// A product is the same to the bit whether B lies in order or across.
+#[test]
+fn across_changes_no_bit() {
+    for (m, n, k) in [(2, 96, 700), (32, 400, 1024), (70, 200, 513), (130, 61, 64), (32, 144, 1024), (16, 129, 1500)] {
+        let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
+        let turned: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
+        let (mut c, mut d) = (vec![0.0; m * n], vec![0.0; m * n]);
+        matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
+        matmul(Mat::new(&a, m, k), Mat::new(&turned, n, k).t(), MatMut::new(&mut d, m, n), Output::Write);
+        assert!(c == d, "{m} {n} {k}");
+    }
+}
+
 #[test]
 fn empty_products() {
     let mut c = [5.0f32; 4];

@@ -1,7 +1,7 @@
 //! Forward and the data gradient: panels of weights against bands of the source.
 
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
-use super::pack::{Move, PackingMode, band, weights};
+use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
@@ -87,10 +87,10 @@ impl<T: Real> Choose<T> for Correlate<'_, T> {
     }
 }
 
-/// Columns of taps where at least a fifth of the products would be with padding.
+/// Columns of taps where more than a sixth of the products would be with padding: 3 x 3 over at most 7 x 7 points.
 fn order(g: &Geometry) -> PanelOrder {
     let ((h, all_h), (w, all_w)) = (g.axes[1].share(), g.axes[2].share());
-    if g.axes[0].taps.len() == 1 && h * w * 5 < all_h * all_w * 4 { PanelOrder::Column } else { PanelOrder::Row }
+    if g.axes[0].taps.len() == 1 && h * w * 6 < all_h * all_w * 5 { PanelOrder::Column } else { PanelOrder::Row }
 }
 
 /// The contribution of some of the summed channels.
@@ -99,7 +99,7 @@ struct ChannelContribution<'a, T, L> {
     first: usize,
     channels: usize,
     bands: Bands,
-    weights: Vec<usize>,
+    weights: Vec<PanelRow>,
     taps: Vec<isize>,
     points: Scratch<isize>,
     order: PanelOrder,
@@ -116,7 +116,7 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         let bands = Bands::of_channels::<T>(g, channels);
         let order = order(g);
         ChannelContribution {
-            weights: g.weight_table(channels, order),
+            weights: panel_rows(g.weight_table(channels, order), order),
             taps: bands.tap_table(g, channels, order),
             points: bands.point_table(g),
             order,
@@ -172,8 +172,9 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         let (vectors, lane) = self.panel(panel);
         let lanes = (g.lanes - lane).min(vectors * L::N);
         let w = self.c.w.0.wrapping_add(self.first * g.w.channel + lane * g.w.lane);
-        // SAFETY: channels and lanes of this panel are inside the weights.
-        unsafe { weights(g, w, &self.weights, lanes, vectors * L::N, out) }
+        let (rows, lane, width, out) = (&self.weights[..], g.w.lane, vectors * L::N, out.as_mut_ptr());
+        // SAFETY: channels and lanes of this panel are inside the weights; `out` has room for a row for each tap.
+        unsafe { L::enter(WeightPanel { w, rows, lane, lanes, width, out }) }
     }
 
     fn task(&self, items: Range<usize>, panels: Range<usize>, packed: SendPtr<T>, size: usize) {

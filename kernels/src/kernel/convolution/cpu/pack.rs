@@ -1,7 +1,7 @@
 //! Copies into the order that the inner loop reads: padded bands of the source, panels of weights and of gradients.
 
 use super::ChannelOrder;
-use super::geometry::{Bands, Geometry, RowBand};
+use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes};
@@ -64,24 +64,83 @@ unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &
     }
 }
 
-/// A panel of weights: for each row of the table, the `lanes` vectors' numbers, zeros up to `width`.
-///
-/// # Safety
-/// `w` plus the table's and the lanes' distances stay inside the weights.
-pub(super) unsafe fn weights<T: Real>(
-    g: &Geometry,
-    w: *const T,
-    table: &[usize],
-    lanes: usize,
-    width: usize,
-    out: &mut [T],
-) {
-    for (row, &at) in out.chunks_exact_mut(width).zip(table) {
-        for (l, v) in row[..lanes].iter_mut().enumerate() {
+/// A place in the weights, and the row of a panel that it goes to.
+pub(super) type PanelRow = (usize, usize);
+
+/// The rows of a panel. Where channels would come before neighbours, in the order of their places in the weights.
+pub(super) fn panel_rows(table: Vec<usize>, order: PanelOrder) -> Vec<PanelRow> {
+    let mut rows: Vec<PanelRow> = table.into_iter().enumerate().map(|(row, at)| (at, row)).collect();
+    if order == PanelOrder::Column {
+        rows.sort();
+    }
+    rows
+}
+
+/// A panel of weights: for each row the `lanes` numbers that are `lane` apart, zeros up to `width`. All rows and lanes stay inside
+/// the weights; `out` has `width` numbers for each row.
+pub(super) struct WeightPanel<'a, T> {
+    pub w: *const T,
+    pub rows: &'a [PanelRow],
+    pub lane: usize,
+    pub lanes: usize,
+    pub width: usize,
+    pub out: *mut T,
+}
+
+impl<T: Real> WithLanes<T> for WeightPanel<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        for l in self.lanes..self.width {
             // SAFETY: the caller's promise.
-            *v = unsafe { *w.add(at + l * g.w.lane) };
+            self.rows.iter().for_each(|r| unsafe { *self.out.add(r.1 * self.width + l) = T::ZERO });
         }
-        row[lanes..].fill(T::ZERO);
+        let mut rest = self.rows;
+        while !rest.is_empty() {
+            let neighbours = 1 + rest.windows(2).take(L::N - 1).take_while(|r| r[1].0 == r[0].0 + 1).count();
+            let (run, after) = rest.split_at(neighbours);
+            // SAFETY: the caller's promise; the run's places lie one after another.
+            unsafe {
+                if neighbours > 1 && run.windows(2).all(|r| r[1].1 == r[0].1 + 1) {
+                    self.across::<L>(run);
+                } else {
+                    self.scatter(run);
+                }
+            }
+            rest = after;
+        }
+    }
+}
+
+impl<T: Real> WeightPanel<'_, T> {
+    /// At most a vector of rows that are neighbours in the weights.
+    #[inline(always)]
+    unsafe fn scatter(&self, run: &[PanelRow]) {
+        let (from, width) = (self.w.wrapping_add(run[0].0), self.width);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.lane == 1 {
+                let copy = |(i, r): (usize, &PanelRow)| {
+                    self.out.add(r.1 * width).copy_from_nonoverlapping(from.add(i), self.lanes)
+                };
+                return run.iter().enumerate().for_each(copy);
+            }
+            for l in 0..self.lanes {
+                let from = from.add(l * self.lane);
+                run.iter().enumerate().for_each(|(i, r)| *self.out.add(r.1 * width + l) = *from.add(i));
+            }
+        }
+    }
+
+    /// As many rows, which are neighbours in the panel too.
+    #[inline(always)]
+    unsafe fn across<L: Lanes<T>>(&self, run: &[PanelRow]) {
+        let (from, to) = (self.w.wrapping_add(run[0].0), self.out.wrapping_add(run[0].1 * self.width));
+        for l in (0..self.lanes).step_by(L::N) {
+            let (src, dst, rows) = (from.wrapping_add(l * self.lane), to.wrapping_add(l), L::N.min(self.lanes - l));
+            let (cols, src_stride, dst_stride) = (run.len(), self.lane, self.width);
+            // SAFETY: the caller's promise.
+            unsafe { L::transpose(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }, false) }
+        }
     }
 }
 
