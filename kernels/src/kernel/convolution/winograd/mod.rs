@@ -8,6 +8,9 @@ mod block;
 mod choice;
 mod transform;
 
+#[cfg(test)]
+mod tests;
+
 use super::cpu::{ChannelOrder, Conv};
 use crate::array::scratch;
 use crate::pool;
