@@ -1,7 +1,7 @@
 //! Which convolutions go by Winograd's way, and what is done again directly.
 
 use super::{Winograd, WinogradSizes};
-use crate::array::scratch;
+use crate::array::Output;
 use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
 use crate::kernel::convolution::cpu::Conv;
@@ -42,7 +42,7 @@ pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y
 pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::data(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    run(c, s, gy, w, None, gx, |gy, gx| one.direct_data(gy, w, gx, crate::array::Output::Write));
+    run(c, s, gy, w, None, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
     true
 }
 
@@ -56,7 +56,7 @@ fn run<T: Real>(
     y: &mut [T],
     again: impl Fn(&[T], &mut [T]),
 ) {
-    let bad = scratch::list(c.batch, 0u8).into_iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
+    let bad = (0..c.batch).map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
     let bias = bias.map(as_floats);
     let (shared_x, shared_w, shared_y) =
         (SendPtr::of(as_floats(x)), SendPtr::of(as_floats(w)), SendPtr(y.as_mut_ptr().cast::<f32>()));

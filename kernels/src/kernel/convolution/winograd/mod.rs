@@ -2,7 +2,7 @@
 //!
 //! Blocks of tiles go through three steps that stay in the cache: the inputs' transform (all channels), 36 products for
 //! each panel of output channels, the outputs' transform. An output's sum is over the channels in their order, whatever
-//! block it is in: neither threads nor the batch change a bit. What is not finite makes its image be done again directly.
+//! block it is in: threads change no bit. What is not finite makes its image be done again directly.
 
 mod block;
 mod choice;
@@ -24,6 +24,8 @@ use transform::{AREA, OUT, SIDE, TAPS};
 
 /// Channels that are summed, and made, at least: below, the transforms cost more than the products save.
 const CHANNELS: usize = 32;
+/// Tiles of all images, at least: fewer are not worth the transform of the weights.
+const ALL_TILES: usize = 40;
 /// Bytes of a block's transformed inputs, at most where that is enough for some rows of tiles.
 const INPUTS: usize = 512 << 10;
 /// Tiles of a block, at least.
@@ -65,7 +67,7 @@ impl Strides {
     }
 }
 
-/// Whether a convolution is one that this can do, by sizes of an image that it does faster.
+/// Whether a convolution is one that this can do, and does faster.
 fn suits(c: &Conv) -> bool {
     let out = c.output();
     let plain = c.kernel == [1, 3, 3] && c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
@@ -74,14 +76,14 @@ fn suits(c: &Conv) -> bool {
         && c.pad[1] < TAPS
         && c.pad[2] < TAPS
         && least >= CHANNELS
-        && pays([out[1], out[2]])
-        && pays([c.input[1], c.input[2]])
+        && pays(c.batch, [out[1], out[2]])
+        && pays(c.batch, [c.input[1], c.input[2]])
 }
 
-/// Whether tiles fill an image well enough.
-fn pays([h, w]: [usize; 2]) -> bool {
+/// Whether tiles are many enough, and fill an image well enough.
+fn pays(batch: usize, [h, w]: [usize; 2]) -> bool {
     let tiles = h.div_ceil(OUT) * w.div_ceil(OUT);
-    tiles > 0 && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
+    batch * tiles >= ALL_TILES && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
 }
 
 impl WinogradSizes {
@@ -224,18 +226,36 @@ impl WithLanes<f32> for WeightPanel<'_> {
         for half in 0..2 {
             let first = (2 * self.p + half) * L::N;
             let rows = s.lanes.saturating_sub(first).min(L::N);
+            taps.fill(0.0);
             for ch in 0..s.channels {
-                taps.fill(0.0);
-                for tap in 0..TAPS * TAPS {
-                    let at = if s.turned { TAPS * TAPS - 1 - tap } else { tap };
-                    let from = self.c.w.add(first * s.w[0] + ch * s.w[1] + at * s.w[2]).0;
-                    for r in 0..rows {
-                        // SAFETY: a weight of the group.
-                        taps[tap * L::N + r] = unsafe { *from.add(r * s.w[0]) };
-                    }
-                }
+                // SAFETY: the group's weights.
+                unsafe { self.taps::<L>(first, ch, rows, &mut taps) }
                 // SAFETY: the panel has AREA points of `step` numbers.
-                unsafe { transform::weight::<L>(taps.as_ptr(), self.to.add((ch * 2 + half) * L::N).0, step) }
+                unsafe { transform::weight::<L>(taps.as_ptr(), s.turned, self.to.add((ch * 2 + half) * L::N).0, step) }
+            }
+        }
+    }
+}
+
+impl WeightPanel<'_> {
+    /// The kernels of channel `ch` for `rows` made channels from `first`: a vector for each tap.
+    #[inline(always)]
+    unsafe fn taps<L: Lanes<f32>>(&self, first: usize, ch: usize, rows: usize, to: &mut [f32; TAPS * TAPS * MOST]) {
+        let w = &self.c.s.w;
+        let src = self.c.w.add(first * w[0] + ch * w[1]).0.cast_const();
+        let (cols, dst) = (TAPS * TAPS, to.as_mut_ptr());
+        // SAFETY: the weights are the caller's, a vector has MOST numbers at most.
+        unsafe {
+            if w[2] == 1 {
+                return L::transpose(
+                    TransposeBlock { src, src_stride: w[0], rows, cols, dst, dst_stride: L::N },
+                    false,
+                );
+            }
+            for tap in 0..cols {
+                for r in 0..rows {
+                    *dst.add(tap * L::N + r) = *src.add(r * w[0] + tap * w[2]);
+                }
             }
         }
     }

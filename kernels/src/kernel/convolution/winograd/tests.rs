@@ -70,13 +70,13 @@ fn operands(c: &Conv) -> [Vec<f32>; 4] {
 fn sizes_paddings_groups_and_orders() {
     for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
         for case in [
-            (1, 1, 32, 32, 8, 8, [1, 1]),
-            (2, 1, 33, 47, 7, 11, [1, 1]),
-            (3, 1, 40, 32, 18, 13, [0, 0]),
-            (2, 1, 32, 70, 9, 14, [2, 2]),
-            (2, 1, 48, 32, 12, 24, [0, 2]),
-            (1, 2, 64, 96, 16, 15, [1, 0]),
-            (5, 1, 64, 64, 7, 7, [1, 1]),
+            (10, 1, 32, 32, 8, 8, [1, 1]),
+            (7, 1, 33, 47, 7, 11, [1, 1]),
+            (3, 1, 40, 32, 18, 15, [0, 0]),
+            (5, 1, 32, 70, 10, 14, [2, 2]),
+            (4, 1, 48, 32, 14, 22, [0, 2]),
+            (3, 2, 64, 96, 16, 18, [1, 0]),
+            (11, 1, 64, 64, 7, 7, [1, 1]),
             (1, 1, 128, 32, 30, 57, [1, 1]),
         ] {
             let c = conv(case, layout);
@@ -103,7 +103,7 @@ fn errors_keep_their_bounds() {
 
 #[test]
 fn what_is_not_finite_stays_in_its_sums() {
-    let c = conv((2, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
+    let c = conv((6, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, b] = operands(&c);
     x[5 * 12 + 5] = f32::INFINITY;
     x[40] = f32::NAN;
@@ -121,7 +121,7 @@ fn what_is_not_finite_stays_in_its_sums() {
 
 #[test]
 fn threads_and_batches_change_no_bit() {
-    let c = conv((4, 1, 64, 40, 15, 15, [1, 1]), ChannelOrder::ChannelFirst);
+    let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
     let [x, w, ..] = operands(&c);
     let before = crate::pool::num_threads();
     let [one, two] = [1, 2].map(|threads| {

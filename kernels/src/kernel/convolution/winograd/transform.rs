@@ -102,14 +102,15 @@ pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut
     }
 }
 
-/// A kernel of 3 x 3 vectors, one after another; point `i` goes to `to + i * step`.
+/// A kernel of 3 x 3 vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
 #[inline(always)]
-pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, to: *mut f32, step: usize) {
+pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
         let mut t = [[L::splat(0.0); TAPS]; SIDE];
         for j in 0..TAPS {
-            let tap = |i: usize| from.add((i * TAPS + j) * L::N);
+            let place = |i: usize| if turned { TAPS * TAPS - 1 - (i * TAPS + j) } else { i * TAPS + j };
+            let tap = |i: usize| from.wrapping_add(place(i) * L::N);
             let c = weight6::<L>([L::load(tap(0)), L::load(tap(1)), L::load(tap(2))]);
             for i in 0..SIDE {
                 t[i][j] = c[i];
