@@ -3,6 +3,9 @@
 //!
 //! Vectors hold channels. All of it runs inside `Lanes::enter`, on pointers that reach whole vectors.
 
+// Rows become columns: iterators would hide it.
+#![allow(clippy::needless_range_loop)]
+
 use crate::simd::lanes::Lanes;
 
 /// The points A and B with both signs.
