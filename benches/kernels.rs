@@ -3,6 +3,7 @@
 use nnrs_kernels::array::Output;
 use nnrs_kernels::gemm::{Mat, MatMut, matmul};
 use nnrs_kernels::kernel::convolution::cpu::{ChannelOrder, Conv};
+use nnrs_kernels::kernel::convolution::winograd::set_exact;
 use nnrs_kernels::kernel::pooling::cpu::{Border, Divisor, Pooling};
 use std::time::Instant;
 
@@ -94,6 +95,49 @@ fn convolutions() {
             convolution(&square(n, c, h, oc, k, p, s, layout));
         }
     }
+}
+
+/// Winograd's way beside the direct kernels, turn about.
+fn winograds() {
+    for (channels, size) in [(32, 56), (64, 56), (128, 28), (256, 14), (512, 7)] {
+        for batch in [1, 16] {
+            let sides = [1, size, size];
+            let (kernel, pad, layout) = ([1, 3, 3], [0, 1, 1], ChannelOrder::ChannelFirst);
+            let (in_channels, out_channels) = (channels, channels);
+            let (stride, dilation, group) = ([1; 3], [1; 3], 1);
+            let c =
+                Conv { batch, group, in_channels, out_channels, input: sides, kernel, stride, pad, dilation, layout };
+            beside(&c);
+        }
+    }
+}
+
+fn beside(c: &Conv) {
+    let (x, w) = (noise(c.input_len()), noise(c.weight_len()));
+    let (mut y, mut gx) = (x.clone(), x.clone());
+    let mut best = [[f64::MAX; 2]; 2];
+    for round in 0..6 {
+        let old = set_exact(round % 2 == 0);
+        let forward = time(|| c.forward(&x, &w, None, &mut y));
+        let data = time(|| c.backward_data(&x, &w, &mut gx, Output::Write));
+        set_exact(old);
+        let best = &mut best[round % 2];
+        *best = [best[0].min(forward), best[1].min(data)];
+    }
+    let rate = 2e-3 * (y.len() * w.len() / c.out_channels) as f64;
+    let [direct, winograd] = best;
+    println!(
+        "conv {:2}x{:3}x{:2}: forward {:4.0} -> {:4.0} GFLOP/s ({:.2}), data {:4.0} -> {:4.0} ({:.2})",
+        c.batch,
+        c.in_channels,
+        c.input[2],
+        rate / direct[0],
+        rate / winograd[0],
+        direct[0] / winograd[0],
+        rate / direct[1],
+        rate / winograd[1],
+        direct[1] / winograd[1]
+    );
 }
 
 fn convolution(c: &Conv) {
@@ -199,6 +243,7 @@ fn main() {
     for (name, run) in [
         ("gemm", products as fn()),
         ("conv", convolutions),
+        ("winograd", winograds),
         ("pooling", poolings),
         ("softmax", softmaxes),
         ("loops", loops),

@@ -37,6 +37,9 @@ pub mod array {
 
 /// The CPU.
 pub mod cpu {
+    pub use nnrs_kernels::kernel::convolution::winograd::{
+        exact as exact_convolution, set_exact as set_exact_convolution,
+    };
     pub use nnrs_kernels::pool::{num_threads, set_num_threads};
 }
 

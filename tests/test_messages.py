@@ -350,6 +350,7 @@ FLAGS = {
     "no_grad": lambda v: nn.no_grad(v).__enter__(),
     "recompute": lambda v: nn.recompute(v).__enter__(),
     "set_global_recompute": lambda v: nn.set_global_recompute(v),
+    "set_exact_convolution": lambda v: nn.set_exact_convolution(v),
     "set_fusion": lambda v: nn.set_fusion(v),
 }
 

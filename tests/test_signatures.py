@@ -102,7 +102,12 @@ def test_scatter_nd_by_position():
 
 @pytest.mark.parametrize(
     ("name", "bad", "good"),
-    [("NNRS_NUM_THREADS", ["abc", "-1", "0"], "2"), ("NNRS_SIMD", ["zzz"], "portable"), ("NNRS_FUSION", ["zz"], "0")],
+    [
+        ("NNRS_NUM_THREADS", ["abc", "-1", "0"], "2"),
+        ("NNRS_SIMD", ["zzz"], "portable"),
+        ("NNRS_FUSION", ["zz"], "0"),
+        ("NNRS_EXACT_CONVOLUTION", ["zz"], "1"),
+    ],
 )
 def test_settings_that_cannot_be_used_are_warned_of(monkeypatch, name, bad, good):
     for text in bad:

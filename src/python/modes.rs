@@ -22,6 +22,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_function_hook, m)?)?;
     m.add_function(wrap_pyfunction!(unset_function_hook, m)?)?;
     m.add_function(wrap_pyfunction!(forward_all, m)?)?;
+    m.add_function(wrap_pyfunction!(set_exact_convolution, m)?)?;
     m.add_function(wrap_pyfunction!(set_fusion, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(set_function_seed, m)?)?;
@@ -115,6 +116,11 @@ fn forward_all(
     }
     let options = ForwardOptions { clear_buffer, clear_no_need_grad };
     forward_vars(py, &vars, options, function_pre_hook, function_post_hook)
+}
+
+#[pyfunction]
+fn set_exact_convolution(on: bool) -> bool {
+    crate::cpu::set_exact_convolution(on)
 }
 
 #[pyfunction]

@@ -2,6 +2,7 @@
 
 pub mod cpu;
 mod cuda;
+pub mod winograd;
 mod work;
 
 use crate::array::Output;

@@ -15,6 +15,7 @@ mod weight;
 #[cfg(test)]
 mod tests;
 
+use super::winograd::{self, WinogradSizes};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
@@ -90,14 +91,22 @@ impl Conv {
         let over = scratch::counted(over * size_of::<T>());
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
-        let backward = data.max(bytes.get());
-        [correlate(&forward), backward]
+        let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
+        let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self)));
+        [correlate(&forward).max(fast(WinogradSizes::forward(self))), backward]
     }
 
     /// y = x * w + bias.
     pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
         self.assert_sizes(x.len(), w.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
+        if !winograd::forward(self, x, w, bias, y) {
+            self.direct_forward(x, w, bias, y);
+        }
+    }
+
+    /// As [`Self::forward`], without transforms. The sizes have been checked.
+    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
         let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
@@ -119,6 +128,13 @@ impl Conv {
     /// The gradient of x from that of y.
     pub fn backward_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
         self.assert_sizes(gx.len(), w.len(), gy.len());
+        if output == Output::Accumulate || !winograd::data(self, gy, w, gx) {
+            self.direct_data(gy, w, gx, output);
+        }
+    }
+
+    /// As [`Self::backward_data`], without transforms. The sizes have been checked.
+    pub(super) fn direct_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
@@ -146,7 +162,7 @@ impl Conv {
 
     /// Whether [`Self::backward_data_over`] can do it, by copies that are small beside what it saves.
     pub fn goes_over(&self) -> bool {
-        self.input_len() == self.output_len() && self.images_over() * 4 <= self.batch
+        self.input_len() == self.output_len() && self.images_over() * 4 <= self.batch && !winograd::data_suits(self)
     }
 
     /// As [`Self::backward_data`], with the gradient of y in the place of that of x, which has the same size.

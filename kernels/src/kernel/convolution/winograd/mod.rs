@@ -1,0 +1,265 @@
+//! Winograd's F(4x4, 3x3): convolutions of 3x3 kernels with stride 1 by a quarter of the multiplications.
+//!
+//! Blocks of tiles go through three steps that stay in the cache: the inputs' transform (all channels), 36 products for
+//! each panel of output channels, the outputs' transform. An output's sum is over the channels in their order, whatever
+//! block it is in: threads change no bit. What is not finite makes its image be done again directly.
+
+mod block;
+mod choice;
+mod transform;
+
+#[cfg(test)]
+mod tests;
+
+use super::cpu::{ChannelOrder, Conv};
+use crate::array::scratch;
+use crate::pool;
+use crate::pool::tasks::SendPtr;
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+pub(crate) use choice::{data, data_suits, forward};
+pub use choice::{exact, set_exact};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use transform::{AREA, OUT, SIDE, TAPS};
+
+/// Channels that are summed, and made, at least: below, the transforms cost more than the products save.
+const CHANNELS: usize = 32;
+/// Tiles of all images, at least: fewer are not worth the transform of the weights.
+const ALL_TILES: usize = 40;
+/// Bytes of a block's transformed inputs, at most where that is enough for some rows of tiles.
+const INPUTS: usize = 512 << 10;
+/// Tiles of a block, at least.
+const TILES: usize = 28;
+
+/// A correlation of images with 3x3 kernels, stride 1: the sizes of one group.
+#[derive(Clone, Copy)]
+pub(crate) struct WinogradSizes {
+    batch: usize,
+    channels: usize,
+    lanes: usize,
+    input: [usize; 2],
+    output: [usize; 2],
+    /// Rows and columns of zeros before the image.
+    pad: [usize; 2],
+    x: Strides,
+    y: Strides,
+    /// Distances of the made channels, the summed ones and the taps of the kernel.
+    w: [usize; 3],
+    /// The taps are read backwards.
+    turned: bool,
+}
+
+/// Distances of images, channels and points.
+#[derive(Clone, Copy)]
+struct Strides {
+    image: usize,
+    channel: usize,
+    point: usize,
+}
+
+impl Strides {
+    fn new(order: ChannelOrder, channels: usize, [h, w]: [usize; 2]) -> Strides {
+        let (channel, point) = match order {
+            ChannelOrder::ChannelFirst => (h * w, 1),
+            ChannelOrder::ChannelLast => (1, channels),
+        };
+        Strides { image: channels * h * w, channel, point }
+    }
+}
+
+/// Whether a convolution is one that this can do, and does faster.
+fn suits(c: &Conv) -> bool {
+    let out = c.output();
+    let plain = c.kernel == [1, 3, 3] && c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
+    let least = (c.in_channels / c.group).min(c.out_channels / c.group);
+    plain
+        && c.pad[1] < TAPS
+        && c.pad[2] < TAPS
+        && least >= CHANNELS
+        && pays(c.batch, [out[1], out[2]])
+        && pays(c.batch, [c.input[1], c.input[2]])
+}
+
+/// Whether tiles are many enough, and fill an image well enough.
+fn pays(batch: usize, [h, w]: [usize; 2]) -> bool {
+    let tiles = h.div_ceil(OUT) * w.div_ceil(OUT);
+    batch * tiles >= ALL_TILES && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
+}
+
+impl WinogradSizes {
+    /// Of the convolution itself, if it is to be done so.
+    pub(crate) fn forward(c: &Conv) -> Option<WinogradSizes> {
+        suits(c).then(|| {
+            let (out, each) = (c.output(), c.in_channels / c.group);
+            let (input, output) = ([c.input[1], c.input[2]], [out[1], out[2]]);
+            WinogradSizes {
+                batch: c.batch,
+                channels: each,
+                lanes: c.out_channels / c.group,
+                input,
+                output,
+                pad: [c.pad[1], c.pad[2]],
+                x: Strides::new(c.layout, c.in_channels, input),
+                y: Strides::new(c.layout, c.out_channels, output),
+                w: weight_strides(c.layout, each),
+                turned: false,
+            }
+        })
+    }
+
+    /// Of the gradient of x: the convolution of gy with the kernels turned, between the channels swapped.
+    pub(crate) fn data(c: &Conv) -> Option<WinogradSizes> {
+        WinogradSizes::forward(c).map(|f| WinogradSizes {
+            channels: f.lanes,
+            lanes: f.channels,
+            input: f.output,
+            output: f.input,
+            pad: f.pad.map(|p| TAPS - 1 - p),
+            x: f.y,
+            y: f.x,
+            w: [f.w[1], f.w[0], f.w[2]],
+            turned: true,
+            ..f
+        })
+    }
+
+    /// Elements between the first channels of groups: of the source, the weight, the result.
+    pub(crate) fn group_steps(&self) -> [usize; 3] {
+        let w = if self.turned { self.channels * self.w[1] } else { self.lanes * self.w[0] };
+        [self.channels * self.x.channel, w, self.lanes * self.y.channel]
+    }
+
+    /// Tiles down, across, and in all.
+    fn tiles(&self) -> [usize; 3] {
+        let [h, w] = self.output.map(|n| n.div_ceil(OUT));
+        [h, w, self.batch * h * w]
+    }
+
+    /// Bytes of the large buffers that a run works in.
+    pub(crate) fn scratch(&self) -> usize {
+        let bytes = Cell::new(0);
+        dispatch::<f32, _>(WinogradScratch { s: self, bytes: &bytes });
+        bytes.get()
+    }
+}
+
+fn weight_strides(order: ChannelOrder, each: usize) -> [usize; 3] {
+    match order {
+        ChannelOrder::ChannelFirst => [each * TAPS * TAPS, TAPS * TAPS, 1],
+        ChannelOrder::ChannelLast => [each * TAPS * TAPS, 1, each],
+    }
+}
+
+/// Writes the bytes of the large buffers that a run works in.
+struct WinogradScratch<'a> {
+    s: &'a WinogradSizes,
+    bytes: &'a Cell<usize>,
+}
+
+impl Choose<f32> for WinogradScratch<'_> {
+    fn with<L: Lanes<f32>>(self) {
+        let s = self.s;
+        let tasks = pool::num_threads().min(block::count::<L>(s));
+        let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
+        self.bytes.set(bytes(weights_len::<L>(s)) + tasks * bytes(block::Room::new::<L>(s).all()));
+    }
+}
+
+/// Numbers of the transformed weights: panels of two vectors of made channels.
+fn weights_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    s.lanes.div_ceil(2 * L::N) * panel_len::<L>(s)
+}
+
+fn panel_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    AREA * s.channels * 2 * L::N
+}
+
+/// One group's correlation and its operands.
+pub(crate) struct Winograd<'a> {
+    pub s: WinogradSizes,
+    pub x: SendPtr<f32>,
+    pub w: SendPtr<f32>,
+    pub bias: Option<&'a [f32]>,
+    pub y: SendPtr<f32>,
+    /// One for each image: set where it has to be done directly.
+    pub bad: &'a [AtomicBool],
+}
+
+impl Winograd<'_> {
+    /// # Safety
+    /// The pointers are to a group's first channel of tensors that have the sizes.
+    pub(crate) unsafe fn run(self) {
+        dispatch(self);
+    }
+
+    fn mark(&self, image: usize) {
+        self.bad[image].store(true, Relaxed);
+    }
+}
+
+impl Choose<f32> for Winograd<'_> {
+    fn with<L: Lanes<f32>>(self) {
+        scratch::with(weights_len::<L>(&self.s), |u: &mut [f32]| {
+            let shared = SendPtr(u.as_mut_ptr());
+            pool::run(self.s.lanes.div_ceil(2 * L::N), &|p| {
+                // SAFETY: each task has a panel of its own; the machine has what `dispatch` chose.
+                unsafe { L::enter(WeightPanel { c: &self, p, to: shared.add(p * panel_len::<L>(&self.s)) }) }
+            });
+            block::run::<L>(&self, SendPtr::of(u));
+        });
+    }
+}
+
+/// The transform of two vectors' worth of kernels: `to[point][channel][lane]`.
+struct WeightPanel<'a> {
+    c: &'a Winograd<'a>,
+    p: usize,
+    to: SendPtr<f32>,
+}
+
+impl WithLanes<f32> for WeightPanel<'_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f32>>(self) {
+        let s = &self.c.s;
+        let step = s.channels * 2 * L::N;
+        let mut taps = [0.0f32; TAPS * TAPS * MOST];
+        for half in 0..2 {
+            let first = (2 * self.p + half) * L::N;
+            let rows = s.lanes.saturating_sub(first).min(L::N);
+            taps.fill(0.0);
+            for ch in 0..s.channels {
+                // SAFETY: the group's weights.
+                unsafe { self.taps::<L>(first, ch, rows, &mut taps) }
+                // SAFETY: the panel has AREA points of `step` numbers.
+                unsafe { transform::weight::<L>(taps.as_ptr(), s.turned, self.to.add((ch * 2 + half) * L::N).0, step) }
+            }
+        }
+    }
+}
+
+impl WeightPanel<'_> {
+    /// The kernels of channel `ch` for `rows` made channels from `first`: a vector for each tap.
+    #[inline(always)]
+    unsafe fn taps<L: Lanes<f32>>(&self, first: usize, ch: usize, rows: usize, to: &mut [f32; TAPS * TAPS * MOST]) {
+        let w = &self.c.s.w;
+        let src = self.c.w.add(first * w[0] + ch * w[1]).0.cast_const();
+        let (cols, dst) = (TAPS * TAPS, to.as_mut_ptr());
+        // SAFETY: the weights are the caller's, a vector has MOST numbers at most.
+        unsafe {
+            if w[2] == 1 {
+                return L::transpose(
+                    TransposeBlock { src, src_stride: w[0], rows, cols, dst, dst_stride: L::N },
+                    false,
+                );
+            }
+            for tap in 0..cols {
+                for r in 0..rows {
+                    *dst.add(tap * L::N + r) = *src.add(r * w[0] + tap * w[2]);
+                }
+            }
+        }
+    }
+}
+
+/// Numbers of the longest vector.
+const MOST: usize = 16;

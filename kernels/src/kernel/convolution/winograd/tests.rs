@@ -1,0 +1,139 @@
+//! Against sums in double: odd sizes, paddings, groups and orders; the stated bounds; what is not finite.
+
+use super::WinogradSizes;
+use crate::array::Output;
+use crate::kernel::convolution::cpu::{ChannelOrder, Conv};
+
+/// The bounds on errors that docs/performance.md states, in parts of the output's root of the mean square.
+const RMS: f64 = 2e-6;
+const LARGEST: f64 = 2e-5;
+
+/// Numbers that are nearly normal: sums of twelve even ones.
+fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        (s >> 40) as f32 / (1u64 << 24) as f32 - 0.5
+    };
+    (0..n).map(|_| (0..12).map(|_| next()).sum()).collect()
+}
+
+/// (batch, group, in, out, height, width, pad)
+type WinogradCase = (usize, usize, usize, usize, usize, usize, [usize; 2]);
+
+fn conv((batch, group, in_channels, out_channels, h, w, [top, left]): WinogradCase, layout: ChannelOrder) -> Conv {
+    let (input, kernel, pad) = ([1, h, w], [1, 3, 3], [0, top, left]);
+    let (stride, dilation) = ([1; 3], [1; 3]);
+    let c = Conv { batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation, layout };
+    assert!(WinogradSizes::forward(&c).is_some(), "{c:?} goes this way");
+    c
+}
+
+fn doubles(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|&v| v as f64).collect()
+}
+
+/// The result and its gradient, in float32 by transforms and in double.
+fn both(c: &Conv, x: &[f32], w: &[f32], gy: &[f32], b: &[f32]) -> [(Vec<f32>, Vec<f64>); 2] {
+    let (mut y, mut gx) = (gy.to_vec(), x.to_vec());
+    c.forward(x, w, Some(b), &mut y);
+    c.backward_data(gy, w, &mut gx, Output::Write);
+    let (mut y0, mut gx0) = (doubles(gy), doubles(x));
+    c.forward(&doubles(x), &doubles(w), Some(&doubles(b)), &mut y0);
+    c.backward_data(&doubles(gy), &doubles(w), &mut gx0, Output::Write);
+    [(y, y0), (gx, gx0)]
+}
+
+/// The errors' root of the mean square and the largest, in parts of the output's root of the mean square.
+fn errors(got: &[f32], want: &[f64]) -> [f64; 2] {
+    let n = want.len() as f64;
+    let scale = (want.iter().map(|v| v * v).sum::<f64>() / n).sqrt();
+    let off = || got.iter().zip(want).map(|(&g, w)| g as f64 - w);
+    [(off().map(|e| e * e).sum::<f64>() / n).sqrt() / scale, off().fold(0.0, |m: f64, e| m.max(e.abs())) / scale]
+}
+
+fn within(c: &Conv, x: &[f32], w: &[f32], gy: &[f32], b: &[f32]) {
+    for (got, want) in both(c, x, w, gy, b) {
+        let [rms, largest] = errors(&got, &want);
+        assert!(rms < RMS && largest < LARGEST, "{c:?}: {rms:e}, {largest:e}");
+    }
+}
+
+fn operands(c: &Conv) -> [Vec<f32>; 4] {
+    let sizes = [c.input_len(), c.weight_len(), c.output_len(), c.out_channels];
+    [0, 1, 2, 3].map(|i| noise(sizes[i], i as u64 + 1))
+}
+
+#[test]
+fn sizes_paddings_groups_and_orders() {
+    for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
+        for case in [
+            (10, 1, 32, 32, 8, 8, [1, 1]),
+            (7, 1, 33, 47, 7, 11, [1, 1]),
+            (3, 1, 40, 32, 18, 15, [0, 0]),
+            (5, 1, 32, 70, 10, 14, [2, 2]),
+            (4, 1, 48, 32, 14, 22, [0, 2]),
+            (3, 2, 64, 96, 16, 18, [1, 0]),
+            (11, 1, 64, 64, 7, 7, [1, 1]),
+            (1, 1, 128, 32, 30, 57, [1, 1]),
+        ] {
+            let c = conv(case, layout);
+            let [x, w, gy, b] = operands(&c);
+            within(&c, &x, &w, &gy, &b);
+        }
+    }
+}
+
+#[test]
+fn errors_keep_their_bounds() {
+    for channels in [32, 64, 256] {
+        let c = conv((1, 1, channels, 64, 28, 28, [1, 1]), ChannelOrder::ChannelFirst);
+        let [x, w, gy, b] = operands(&c);
+        let plane = 28 * 28;
+        let constant = vec![0.7; x.len()];
+        let offset: Vec<f32> = x.iter().map(|v| v + 100.0).collect();
+        let scaled: Vec<f32> = x.iter().enumerate().map(|(i, v)| v * [1e-4, 1.0, 1e4][i / plane % 3]).collect();
+        for x in [&x, &constant, &offset, &scaled] {
+            within(&c, x, &w, &gy, &b);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_finite_stays_in_its_sums() {
+    let c = conv((6, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
+    let [mut x, w, gy, b] = operands(&c);
+    x[5 * 12 + 5] = f32::INFINITY;
+    x[40] = f32::NAN;
+    // Its transform overflows, its sums do not.
+    x[144 + 100] = 3e38;
+    let mut small = w.clone();
+    small.iter_mut().for_each(|w| *w *= 1e-3);
+    for (got, want) in both(&c, &x, &small, &gy, &b) {
+        for (i, (g, w)) in got.iter().zip(&want).enumerate() {
+            let same = if w.is_finite() { g.is_finite() } else { g.is_nan() == w.is_nan() };
+            assert!(same, "{g} for {w} at {i}");
+        }
+    }
+}
+
+#[test]
+fn threads_and_batches_change_no_bit() {
+    let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
+    let [x, w, ..] = operands(&c);
+    let before = crate::pool::num_threads();
+    let [one, two] = [1, 2].map(|threads| {
+        crate::pool::set_num_threads(threads);
+        let mut y = vec![0.0; c.output_len()];
+        c.forward(&x, &w, None, &mut y);
+        y
+    });
+    crate::pool::set_num_threads(before);
+    assert!(one == two, "threads change bits");
+    let first = Conv { batch: 1, ..c.clone() };
+    let mut y = vec![0.0; first.output_len()];
+    first.forward(&x[..first.input_len()], &w, None, &mut y);
+    assert!(y == one[..y.len()], "the batch changes bits");
+}

@@ -1,0 +1,165 @@
+//! The transforms of F(4x4, 3x3) with the points 0, +-3/4, +-3/2 and infinity, whose rounding is smaller than that of the
+//! usual 0, +-1, +-2 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016, has the scheme).
+//!
+//! Vectors hold channels. All of it runs inside `Lanes::enter`, on pointers that reach whole vectors.
+
+// Rows become columns: iterators would hide it.
+#![allow(clippy::needless_range_loop)]
+
+use crate::simd::lanes::Lanes;
+
+/// The points A and B with both signs.
+const A: f32 = 0.75;
+const B: f32 = 1.5;
+const A2: f32 = A * A;
+const B2: f32 = B * B;
+
+/// Rows and columns of a transformed tile, of a tile of outputs, and of the kernel.
+pub(super) const SIDE: usize = 6;
+pub(super) const OUT: usize = 4;
+pub(super) const TAPS: usize = 3;
+/// Numbers of a transformed tile.
+pub(super) const AREA: usize = SIDE * SIDE;
+
+/// Six inputs to six values at the points.
+#[inline(always)]
+unsafe fn input6<L: Lanes<f32>>(d: [L::V; 6]) -> [L::V; 6] {
+    // SAFETY: inside `enter`.
+    unsafe {
+        let (s, p) = (L::splat(-(A2 + B2)), L::splat(A2 * B2));
+        let (a2, b2) = (L::splat(-A2), L::splat(-B2));
+        let (even_a, odd_a) = (L::fma(b2, d[2], d[4]), L::fma(b2, d[1], d[3]));
+        let (even_b, odd_b) = (L::fma(a2, d[2], d[4]), L::fma(a2, d[1], d[3]));
+        [
+            L::fma(p, d[0], L::fma(s, d[2], d[4])),
+            L::fma(L::splat(A), odd_a, even_a),
+            L::fma(L::splat(-A), odd_a, even_a),
+            L::fma(L::splat(B), odd_b, even_b),
+            L::fma(L::splat(-B), odd_b, even_b),
+            L::fma(p, d[1], L::fma(s, d[3], d[5])),
+        ]
+    }
+}
+
+/// Three taps to six values at the points.
+#[inline(always)]
+unsafe fn weight6<L: Lanes<f32>>(g: [L::V; 3]) -> [L::V; 6] {
+    const N0: f32 = 1.0 / (A2 * B2);
+    const NA: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
+    const NB: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
+    // SAFETY: inside `enter`.
+    unsafe {
+        let zero = L::splat(0.0);
+        let ea = L::fma(L::splat(NA * A2), g[2], L::fma(L::splat(NA), g[0], zero));
+        let eb = L::fma(L::splat(NB * B2), g[2], L::fma(L::splat(NB), g[0], zero));
+        [
+            L::fma(L::splat(N0), g[0], zero),
+            L::fma(L::splat(NA * A), g[1], ea),
+            L::fma(L::splat(-NA * A), g[1], ea),
+            L::fma(L::splat(NB * B), g[1], eb),
+            L::fma(L::splat(-NB * B), g[1], eb),
+            g[2],
+        ]
+    }
+}
+
+/// Values at six points to four outputs.
+#[inline(always)]
+unsafe fn output6<L: Lanes<f32>>(m: [L::V; 6]) -> [L::V; 4] {
+    // SAFETY: inside `enter`.
+    unsafe {
+        let (one, minus) = (L::splat(1.0), L::splat(-1.0));
+        let (sa, da) = (L::fma(one, m[1], m[2]), L::fma(minus, m[2], m[1]));
+        let (sb, db) = (L::fma(one, m[3], m[4]), L::fma(minus, m[4], m[3]));
+        let zero = L::splat(0.0);
+        [
+            L::fma(one, m[0], L::fma(one, sa, sb)),
+            L::fma(L::splat(A), da, L::fma(L::splat(B), db, zero)),
+            L::fma(L::splat(A2), sa, L::fma(L::splat(B2), sb, zero)),
+            L::fma(L::splat(A * A2), da, L::fma(L::splat(B * B2), db, m[5])),
+        ]
+    }
+}
+
+/// A tile of 6 x 6 vectors, `row` apart in rows and one vector in columns; point `i` goes to `to + i * step`.
+#[inline(always)]
+pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        let mut t = [[L::splat(0.0); SIDE]; SIDE];
+        for j in 0..SIDE {
+            let mut d = [L::splat(0.0); SIDE];
+            for i in 0..SIDE {
+                d[i] = L::load(from.add(i * row + j * L::N));
+            }
+            let c = input6::<L>(d);
+            for i in 0..SIDE {
+                t[i][j] = c[i];
+            }
+        }
+        for (i, row) in t.into_iter().enumerate() {
+            for (j, v) in input6::<L>(row).into_iter().enumerate() {
+                L::store(to.add((i * SIDE + j) * step), v);
+            }
+        }
+    }
+}
+
+/// A kernel of 3 x 3 vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
+#[inline(always)]
+pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32, step: usize) {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        let mut t = [[L::splat(0.0); TAPS]; SIDE];
+        for j in 0..TAPS {
+            let place = |i: usize| if turned { TAPS * TAPS - 1 - (i * TAPS + j) } else { i * TAPS + j };
+            let tap = |i: usize| from.wrapping_add(place(i) * L::N);
+            let c = weight6::<L>([L::load(tap(0)), L::load(tap(1)), L::load(tap(2))]);
+            for i in 0..SIDE {
+                t[i][j] = c[i];
+            }
+        }
+        for (i, row) in t.into_iter().enumerate() {
+            for (j, v) in weight6::<L>(row).into_iter().enumerate() {
+                L::store(to.add((i * SIDE + j) * step), v);
+            }
+        }
+    }
+}
+
+/// Sums at the points, `step` apart, to 4 x 4 outputs plus a bias, `row` apart in rows and one vector in columns. What is
+/// not finite makes the result NaN, which is otherwise `bad`.
+#[inline(always)]
+pub(super) unsafe fn output<L: Lanes<f32>>(
+    from: *const f32,
+    step: usize,
+    bias: L::V,
+    to: *mut f32,
+    row: usize,
+    bad: L::V,
+) -> L::V {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        let mut t = [[L::splat(0.0); SIDE]; OUT];
+        for j in 0..SIDE {
+            let mut m = [L::splat(0.0); SIDE];
+            for i in 0..SIDE {
+                m[i] = L::load(from.add((i * SIDE + j) * step));
+            }
+            let c = output6::<L>(m);
+            for i in 0..OUT {
+                t[i][j] = c[i];
+            }
+        }
+        let (one, zero) = (L::splat(1.0), L::splat(0.0));
+        let mut bad = bad;
+        for (i, r) in t.into_iter().enumerate() {
+            for (j, v) in output6::<L>(r).into_iter().enumerate() {
+                let v = L::fma(one, v, bias);
+                bad = L::fma(v, zero, bad);
+                L::store(to.add(i * row + j * L::N), v);
+            }
+        }
+        bad
+    }
+}
