@@ -107,9 +107,8 @@ def scaled_dot_product_attention(
     >>> x = nn.Variable.from_numpy_array([[0.0, 9.0], [9.0, 0.0]])
     >>> y = scaled_dot_product_attention(x, x, x, is_causal=True)
     >>> y.forward()
-    >>> y.d.round(2)
-    array([[0., 9.],
-           [9., 0.]])
+    >>> y.d.round(2).tolist()
+    [[0.0, 9.0], [9.0, 0.0]]
     """
     given, here = locals().copy(), "scaled_dot_product_attention"
     check_type(here, "dropout_p", dropout_p, Real, "a number")

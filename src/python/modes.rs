@@ -120,7 +120,7 @@ fn forward_all(
 
 #[pyfunction]
 fn set_exact_convolution(on: bool) -> bool {
-    crate::cpu::set_exact_convolution(on)
+    nnrs_kernels::kernel::convolution::winograd::set_exact(on)
 }
 
 #[pyfunction]

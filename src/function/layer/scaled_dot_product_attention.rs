@@ -51,7 +51,7 @@ pub fn scaled_dot_product_attention(inputs: [&Variable; 3], options: ScaledDotPr
     let scale = scale.unwrap_or_else(|| (sizes.size as f64).powf(-0.5));
     let mask = attn_mask.map(|mask| sizes.with_keys(mask)).transpose()?;
     if dropout_p > 0.0 || mode::context().site().place != Place::Host {
-        let weights = Pairs { inputs, mask, is_causal, scale }.weights()?;
+        let weights = ScoredPairs { inputs, mask, is_causal, scale }.weights()?;
         let options = f::Dropout { p: dropout_p, ..Default::default() };
         let weights = if dropout_p > 0.0 { f::dropout(&weights, options)? } else { weights };
         return f::batch_matmul(&weights, inputs[2], f::BatchMatmul::default());
@@ -167,7 +167,8 @@ impl Function for BlockAttention {
     /// With the weights p: gp = gy v', gs = p (gp - sum(gp p)), gq = scale gs k, gk = scale gs' q, gv = p' gy.
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (inputs, gy) = ([&g.x[0], &g.x[1], &g.x[2]], &g.gy[0]);
-        let p = Pairs { inputs, mask: g.x.get(3).cloned(), is_causal: self.is_causal, scale: self.scale }.weights()?;
+        let p = ScoredPairs { inputs, mask: g.x.get(3).cloned(), is_causal: self.is_causal, scale: self.scale }
+            .weights()?;
         let product = |a: &Variable, b: &Variable, transpose_a: bool, transpose_b: bool| {
             f::batch_matmul(a, b, f::BatchMatmul { transpose_a, transpose_b })
         };
@@ -192,14 +193,14 @@ impl Function for BlockAttention {
 }
 
 /// Queries against keys, as a graph.
-struct Pairs<'a> {
+struct ScoredPairs<'a> {
     inputs: [&'a Variable; 3],
     mask: Option<Variable>,
     is_causal: bool,
     scale: f64,
 }
 
-impl Pairs<'_> {
+impl ScoredPairs<'_> {
     fn weights(&self) -> Result<Variable> {
         let [q, k, _] = self.inputs;
         let product = f::BatchMatmul { transpose_a: false, transpose_b: true };

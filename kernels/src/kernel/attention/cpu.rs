@@ -23,7 +23,7 @@ const KEYS: usize = 256;
 const PADDING: usize = 32;
 
 /// The arrays of a call.
-pub(super) struct Inputs<'a, T> {
+pub(super) struct QueryKeyValue<'a, T> {
     pub q: &'a [T],
     pub k: &'a [T],
     pub v: &'a [T],

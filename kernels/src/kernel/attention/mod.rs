@@ -57,7 +57,7 @@ impl Call for ScaledDotProduct {
         with_real!(run.dtype, T => {
             let [q, k, v] = [0, 1, 2].map(|i| x[i].slice::<T>());
             let mask = x.get(3).map(|mask| mask.slice::<T>());
-            cpu::forward(self, cpu::Inputs { q, k, v, mask }, y[0].slice(), saved.as_ref().map(Data::as_mut_slice))?
+            cpu::forward(self, cpu::QueryKeyValue { q, k, v, mask }, y[0].slice(), saved.as_ref().map(Data::as_mut_slice))?
         });
         if let Some(saved) = saved {
             run.save(LogSums(saved));
@@ -94,7 +94,7 @@ impl Call for ScaledDotProduct {
         let (Some(q), Some(k), Some(v)) = (given(0), given(1), given(2)) else { return Ok(()) };
         with_real!(run.dtype, T => {
             let mask = given(3).map(|mask| mask.slice::<T>());
-            let inputs = cpu::Inputs { q: q.slice(), k: k.slice(), v: v.slice(), mask };
+            let inputs = cpu::QueryKeyValue { q: q.slice(), k: k.slice(), v: v.slice(), mask };
             let passed = cpu::Passed { y: y.slice(), gy: gy.slice(), log_sums: saved.0.as_slice() };
             let mut gradients = gx.iter_mut().map(|g| g.as_mut().map(|g| (g.output, g.slice::<T>())));
             let outputs = std::array::from_fn(|_| gradients.next().flatten());

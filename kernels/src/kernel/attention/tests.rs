@@ -1,6 +1,6 @@
 //! Against sums in double, pair by pair.
 
-use super::cpu::{Inputs, Passed, backward, forward};
+use super::cpu::{Passed, QueryKeyValue, backward, forward};
 use super::{ScaledDotProduct, ScoreMask};
 use crate::array::Output;
 
@@ -82,7 +82,7 @@ impl Case {
         let want = self.expected();
         let single = |x: &[f64]| x.iter().map(|&v| v as f32).collect::<Vec<f32>>();
         let [q, k, v, mask, gy] = [&self.q, &self.k, &self.v, &self.mask, &self.gy].map(|x| single(x));
-        let inputs = || Inputs { q: &q, k: &k, v: &v, mask: self.s.mask.as_ref().map(|_| &*mask) };
+        let inputs = || QueryKeyValue { q: &q, k: &k, v: &v, mask: self.s.mask.as_ref().map(|_| &*mask) };
         let (mut y, mut log_sums) = (vec![0.0f32; gy.len()], vec![0.0f32; self.s.rows()]);
         forward(&self.s, inputs(), &mut y, Some(&mut log_sums)).unwrap();
         let [mut gq, mut gk, mut gv] = [&q, &k, &v].map(|x| vec![1.0f32; x.len()]);
@@ -126,7 +126,8 @@ fn a_query_that_sees_nothing_is_nan() {
         mask: Some(ScoreMask { starts: vec![0], has_rows: true }),
     };
     let nothing = f32::NEG_INFINITY;
-    let inputs = Inputs { q: &[1.0, 1.0], k: &[0.0, 0.0], v: &[1.0, 3.0], mask: Some(&[nothing, nothing, 0.0, 0.0]) };
+    let inputs =
+        QueryKeyValue { q: &[1.0, 1.0], k: &[0.0, 0.0], v: &[1.0, 3.0], mask: Some(&[nothing, nothing, 0.0, 0.0]) };
     let mut y = [0.0f32; 2];
     forward(&s, inputs, &mut y, None).unwrap();
     assert!(y[0].is_nan() && y[1] == 2.0);

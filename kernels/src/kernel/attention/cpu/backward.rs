@@ -3,8 +3,8 @@
 
 use super::super::ScaledDotProduct;
 use super::{
-    Inputs, KEYS, KeyBlock, Passed, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows,
-    padded,
+    KEYS, KeyBlock, Passed, QUERIES, QueryKeyValue, SmallProduct, add_mask, against_keys, distances, pack_columns,
+    pad_rows, padded,
 };
 use crate::array::Output;
 use crate::array::scratch::Scratch;
@@ -39,13 +39,13 @@ pub(in super::super) fn backward_numbers(s: &ScaledDotProduct) -> usize {
     tasks.saturating_mul(sum_numbers(s)).saturating_add(pool::num_threads().min(tasks).saturating_mul(task_numbers(s)))
 }
 
-type Gradient<'a, T> = Option<(Output, &'a mut [T])>;
+type AttentionGradient<'a, T> = Option<(Output, &'a mut [T])>;
 
 pub(in super::super) fn backward<T: SimdReal>(
     s: &ScaledDotProduct,
-    inputs: Inputs<T>,
+    inputs: QueryKeyValue<T>,
     passed: Passed<T>,
-    gradients: [Gradient<T>; 3],
+    gradients: [AttentionGradient<T>; 3],
 ) -> Result<()> {
     let sums = if passed.y.is_empty() { 0 } else { s.heads * parts(s) * sum_numbers(s) };
     let mut sums = Scratch::filled(sums, T::ZERO);
@@ -78,7 +78,7 @@ pub(in super::super) fn backward<T: SimdReal>(
 
 struct AllParts<'a, T> {
     s: &'a ScaledDotProduct,
-    inputs: Inputs<'a, T>,
+    inputs: QueryKeyValue<'a, T>,
     passed: Passed<'a, T>,
     gq: Option<(Output, SendPtr<T>)>,
     sums: &'a mut [T],
@@ -178,7 +178,7 @@ struct HeadPart<'a, T: SimdReal> {
 impl<'a, T: SimdReal> HeadPart<'a, T> {
     fn new<L: Lanes<T>>(
         s: &'a ScaledDotProduct,
-        inputs: &Inputs<'a, T>,
+        inputs: &QueryKeyValue<'a, T>,
         tables: &'a BackwardTables,
         head: usize,
     ) -> Self {

@@ -1,7 +1,9 @@
 //! Outputs, and the logarithms of the sums.
 
 use super::super::ScaledDotProduct;
-use super::{Inputs, KEYS, QUERIES, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded};
+use super::{
+    KEYS, QUERIES, QueryKeyValue, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded,
+};
 use crate::array::scratch::{self, Scratch};
 use crate::error::Result;
 use crate::pool;
@@ -22,7 +24,7 @@ pub(in super::super) fn block_numbers(s: &ScaledDotProduct) -> usize {
 
 pub(in super::super) fn forward<T: SimdReal>(
     s: &ScaledDotProduct,
-    inputs: Inputs<T>,
+    inputs: QueryKeyValue<T>,
     y: &mut [T],
     log_sums: Option<&mut [T]>,
 ) -> Result<()> {
@@ -32,7 +34,7 @@ pub(in super::super) fn forward<T: SimdReal>(
 
 struct AllBlocks<'a, T> {
     s: &'a ScaledDotProduct,
-    inputs: Inputs<'a, T>,
+    inputs: QueryKeyValue<'a, T>,
     y: &'a mut [T],
     log_sums: Option<&'a mut [T]>,
 }

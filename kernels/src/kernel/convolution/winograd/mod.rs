@@ -203,7 +203,7 @@ impl Choose<f32> for Winograd<'_> {
             let shared = SendPtr(u.as_mut_ptr());
             pool::run(self.s.lanes.div_ceil(2 * L::N), &|p| {
                 // SAFETY: each task has a panel of its own; the machine has what `dispatch` chose.
-                unsafe { L::enter(WeightPanel { c: &self, p, to: shared.add(p * panel_len::<L>(&self.s)) }) }
+                unsafe { L::enter(TransformedWeights { c: &self, p, to: shared.add(p * panel_len::<L>(&self.s)) }) }
             });
             block::run::<L>(&self, SendPtr::of(u));
         });
@@ -211,13 +211,13 @@ impl Choose<f32> for Winograd<'_> {
 }
 
 /// The transform of two vectors' worth of kernels: `to[point][channel][lane]`.
-struct WeightPanel<'a> {
+struct TransformedWeights<'a> {
     c: &'a Winograd<'a>,
     p: usize,
     to: SendPtr<f32>,
 }
 
-impl WithLanes<f32> for WeightPanel<'_> {
+impl WithLanes<f32> for TransformedWeights<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(self) {
         let s = &self.c.s;
@@ -237,7 +237,7 @@ impl WithLanes<f32> for WeightPanel<'_> {
     }
 }
 
-impl WeightPanel<'_> {
+impl TransformedWeights<'_> {
     /// The kernels of channel `ch` for `rows` made channels from `first`: a vector for each tap.
     #[inline(always)]
     unsafe fn taps<L: Lanes<f32>>(&self, first: usize, ch: usize, rows: usize, to: &mut [f32; TAPS * TAPS * MOST]) {

@@ -90,7 +90,7 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
         let narrow = narrow::suits(c, self.pass, L::N).then(|| NarrowRows::new::<T, L>(c, self.pass));
         let room = narrow.as_ref().map_or_else(|| layout.room(self.pass, products), |rows| rows.room(products));
         pool::run(count.div_ceil(join), &|t| {
-            let (mut taps, mut pace) = (TapTable::default(), Pace::new());
+            let (mut taps, mut pace) = (TapWeights::default(), Pace::new());
             scratch::with(room, |room: &mut [T]| {
                 for i in t * join..count.min((t + 1) * join) {
                     let (n, channel) = (i / c.group, i % c.group);
@@ -111,7 +111,7 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
 
 /// Distances of taps, and their weights.
 #[derive(Default)]
-struct TapTable<T> {
+struct TapWeights<T> {
     at: Vec<usize>,
     w: Vec<T>,
 }
@@ -129,7 +129,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
     ///
     /// # Safety
     /// No other task writes these channels of the samples.
-    unsafe fn run<L: Lanes<T>>(self, room: &mut [T], taps: &mut TapTable<T>, pace: &mut Pace) {
+    unsafe fn run<L: Lanes<T>>(self, room: &mut [T], taps: &mut TapWeights<T>, pace: &mut Pace) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.a.pass {
@@ -144,7 +144,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
 impl<T: Real> ChannelPlanes<'_, '_, T> {
     /// Distances and weights of the taps of some results.
     #[inline(always)]
-    fn weights(&self, r: &Results, map: usize, plane: usize, table: &mut TapTable<T>) {
+    fn weights(&self, r: &Results, map: usize, plane: usize, table: &mut TapWeights<T>) {
         table.at.clear();
         table.w.clear();
         table.at.extend(r.taps.iter().map(|t| self.layout.distance(t, plane)));
@@ -152,7 +152,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         table.w.extend(r.taps.iter().map(|t| unsafe { *self.a.w.0.add(map * self.a.taps() + t.number) }));
     }
 
-    unsafe fn forward<L: Lanes<T>>(&self, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
+    unsafe fn forward<L: Lanes<T>>(&self, room: &mut [T], table: &mut TapWeights<T>, pace: &mut Pace) {
         let (a, l) = (self.a, self.layout);
         let (rows, r) = (l.rows(), &l.results[0]);
         let plane = l.plane(rows);
@@ -188,7 +188,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         }
     }
 
-    unsafe fn data<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
+    unsafe fn data<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapWeights<T>, pace: &mut Pace) {
         let (a, l) = (self.a, self.layout);
         let (rows, [points, _]) = (l.rows(), l.points());
         let (plane, size) = (l.plane(rows), l.sums(rows));
@@ -206,7 +206,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                     for (r, sums) in l.results.iter().zip(sums.chunks_exact_mut(size)) {
                         pace.step(rows * l.pitch());
                         self.weights(r, map, plane, table);
-                        let (from, n, start, TapTable { at, w }) = (&*copy, rows * l.pitch(), T::ZERO, &*table);
+                        let (from, n, start, TapWeights { at, w }) = (&*copy, rows * l.pitch(), T::ZERO, &*table);
                         // SAFETY: the copy has what the taps reach.
                         unsafe {
                             match m {
@@ -227,7 +227,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         }
     }
 
-    unsafe fn weight<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapTable<T>, pace: &mut Pace) {
+    unsafe fn weight<L: Lanes<T>>(&self, output: Output, room: &mut [T], table: &mut TapWeights<T>, pace: &mut Pace) {
         let (a, l) = (self.a, self.layout);
         let (rows, r, taps) = (l.rows(), &l.results[0], self.a.taps());
         let plane = l.plane(rows);

@@ -1,7 +1,7 @@
 //! Planes whose rows are few vectors long: read where they lie, what is outside by masks, without a copy.
 
 use super::loops::with_zeros;
-use super::{ChannelPlanes, TapTable};
+use super::{ChannelPlanes, TapWeights};
 use crate::array::Output;
 use crate::dtype::Real;
 use crate::kernel::convolution::cpu::Conv;
@@ -92,7 +92,7 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         self,
         rows: &NarrowRows<L::M>,
         room: &mut [T],
-        table: &mut TapTable<T>,
+        table: &mut TapWeights<T>,
         pace: &mut Pace,
     ) {
         let (a, taps) = (self.a, self.a.taps());
