@@ -28,7 +28,7 @@ impl NdArray {
     /// as `owner` is there; none is a `bool`.
     pub unsafe fn adopt_memory(&self, ptr: NonNull<u8>, len: usize, dtype: DType, owner: Box<dyn Send + Sync>) -> bool {
         let (storage, _, size) = self.located();
-        let fits = size == len && size == storage.size() && ptr.addr().get() % dtype.size() == 0;
+        let fits = size == len && size == storage.size() && ptr.addr().get().is_multiple_of(dtype.size());
         if !fits || dtype == DType::Bool || storage.is_exported() {
             return false;
         }

@@ -264,7 +264,7 @@ mod x86 {
         __m512,
         __mmask16,
         "avx512f,avx2,fma",
-        |from: usize, to: usize| ((1u32 << to) - 1 & !((1u32 << from) - 1)) as __mmask16,
+        |from: usize, to: usize| (((1u32 << to) - 1) & !((1u32 << from) - 1)) as __mmask16,
         _mm512_maskz_loadu_ps,
         _mm512_mask_storeu_ps
     );
@@ -274,7 +274,7 @@ mod x86 {
         __m512d,
         __mmask8,
         "avx512f,avx2,fma",
-        |from: usize, to: usize| ((1u32 << to) - 1 & !((1u32 << from) - 1)) as __mmask8,
+        |from: usize, to: usize| (((1u32 << to) - 1) & !((1u32 << from) - 1)) as __mmask8,
         _mm512_maskz_loadu_pd,
         _mm512_mask_storeu_pd
     );

@@ -173,5 +173,5 @@ fn follow<T: SimdReal>(x: &[T], w: &mut [T], largest: &mut T, sum: &mut T, mean:
         simd::scale(mean, factor);
         *largest = new;
     }
-    *sum = *sum + simd::exp_sum(w, x, new);
+    *sum += simd::exp_sum(w, x, new);
 }
