@@ -335,6 +335,8 @@ def test_outputs_that_nnabla_has_not_are_not_written():
     }
     (function,) = create_proto(contents, False, False).network[0].function
     assert list(function.output) == ["y"]
+
+
 def test_a_misspelt_key_of_contents_is_an_error_and_leaves_the_file(tmp_path):
     from nnrs.utils.save import save
 

@@ -83,9 +83,10 @@ def scaled_dot_product_attention(
 ) -> A:
     """For each query the mean of all values, weighted by how well their keys match (Vaswani et al., 2017).
 
-    It is `softmax(scale query key' + attn_mask) value`. On a CPU the scores are made block by block and never lie in memory
-    as a whole (Dao et al., 2022), unless weights are dropped, or a gradient of the mask or of a gradient is asked for; on a
-    GPU it is a graph of products, a softmax and a dropout. NNabla has no such function: it has PyTorch's arguments.
+    It is `softmax(scale query key' + attn_mask) value`. On a CPU the scores are made block by block and never lie in
+    memory as a whole (Dao et al., 2022), unless weights are dropped, or a gradient of the mask or of a gradient is
+    asked for; on a GPU it is a graph of products, a softmax and a dropout. NNabla has no such function: it has PyTorch's
+    arguments.
 
     Args:
         query: Array of shape (.., L, E).
@@ -113,5 +114,6 @@ def scaled_dot_product_attention(
     given, here = locals().copy(), "scaled_dot_product_attention"
     check_type(here, "dropout_p", dropout_p, Real, "a number")
     check_type(here, "scale", scale, (Real, type(None)), "a number or None")
-    made: Any = _core.scaled_attention(given, float(dropout_p), bool(is_causal), None if scale is None else float(scale))
+    factor = None if scale is None else float(scale)
+    made: Any = _core.scaled_attention(given, float(dropout_p), bool(is_causal), factor)
     return made  # type: ignore[no-any-return]

@@ -9,9 +9,10 @@ use crate::kernel::convolution::cpu::depthwise::Pass;
 use crate::pool::Pace;
 use crate::simd::lanes::{Lanes, WithLanes};
 
-/// Vectors of a row, and columns of a kernel, at most.
+/// Vectors of a row, at most.
 const VECTORS: usize = 4;
-const COLUMNS: usize = 7;
+/// Columns of the kernels that there are loops for: those that networks have.
+const COLUMNS: [usize; 2] = [3, 5];
 
 /// What each row of results reads, and how its columns lie in it.
 pub(super) struct NarrowRows<M> {
@@ -36,7 +37,7 @@ pub(super) struct NarrowRows<M> {
 /// Whether the rows of a pass are few vectors of `lanes` numbers long.
 pub(super) fn suits(c: &Conv, pass: Pass, lanes: usize) -> bool {
     let width = if matches!(pass, Pass::Data(_)) { c.input[2] } else { (c.output()[2] - 1) * c.stride[2] + 1 };
-    c.stride[2] <= 2 && c.kernel[2] <= COLUMNS && width <= VECTORS * lanes
+    c.stride[2] <= 2 && COLUMNS.contains(&c.kernel[2]) && width <= VECTORS * lanes
 }
 
 impl<M: Copy> NarrowRows<M> {
@@ -176,7 +177,7 @@ macro_rules! sizes {
     };
     (@v $self:ident, $f:ident, $vectors:expr, $columns:expr; $($v:literal)*) => {
         match $vectors {
-            $($v => sizes!(@k $self, $f, $v, $columns; 1 2 3 4 5 6 7),)*
+            $($v => sizes!(@k $self, $f, $v, $columns; 3 5),)*
             _ => unreachable!("a row has at most VECTORS vectors"),
         }
     };
@@ -184,7 +185,7 @@ macro_rules! sizes {
         match $columns {
             // SAFETY: the caller's promise.
             $($k => unsafe { $self.$f::<L, $v, $k>() },)*
-            _ => unreachable!("a kernel has at most COLUMNS columns"),
+            _ => unreachable!("a kernel has one of COLUMNS"),
         }
     };
 }
