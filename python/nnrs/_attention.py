@@ -85,8 +85,8 @@ def scaled_dot_product_attention(
 
     It is `softmax(scale query key' + attn_mask) value`. On a CPU the scores are made block by block and never lie in
     memory as a whole (Dao et al., 2022), unless weights are dropped, or a gradient of the mask or of a gradient is
-    asked for; on a GPU it is a graph of products, a softmax and a dropout. NNabla has no such function: it has PyTorch's
-    arguments.
+    asked for; on a GPU it is a graph of products, a softmax and a dropout. NNabla has no such function: the
+    arguments are those of PyTorch.
 
     Args:
         query: Array of shape (.., L, E).
