@@ -836,3 +836,20 @@ def test_an_input_under_another_shape_shows_before_it_ran():
     assert (F.reshape(x, (2, 3)).d == 2).all()
     h = F.exp(x)
     assert not F.reshape(h, (2, 3)).d.any() and not h.d.any()  # nothing ran: there is nothing to see
+
+
+def test_views_of_views_and_in_a_circle_show_what_there_is():
+    x = nn.Variable.from_numpy_array(np.float32([1, 2]))
+    y = x
+    for _ in range(20_000):
+        y = F.reshape(y, (2,))
+    assert y.d.tolist() == [1, 2]
+    a = nn.Variable((2,))
+    b = F.reshape(a, (2,))
+    c = F.reshape(b, (2,))
+    a.data = c.data
+    assert c.d.tolist() == [0, 0]
+    d = nn.Variable((2,))
+    e = F.identity(d)
+    d.data = e.data
+    assert e.d.tolist() == [0, 0]

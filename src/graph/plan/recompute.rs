@@ -34,17 +34,31 @@ impl Maker for FnNode {
     }
 }
 
-/// What is an input under another shape shows that input before it has run.
-fn show_input(f: &FnNode, storage: &Arc<Storage>) -> Result<()> {
-    let (x, y) = (f.inputs(), f.output_arrays());
-    match (&x[..], &y[..]) {
-        ([x], [y]) if f.function.is_view() && Arc::ptr_eq(&y.storage(), storage) && x.shape().size() == y.size() => {
-            let x = x.data();
-            x.storage().fetch()?;
-            if x.is_empty() { Ok(()) } else { y.share_content(&x) }
+/// What is an input under another shape shows that input before it has run. Views of views are followed one by one: they may be
+/// many, and arrays may have been exchanged so that they go round in a circle.
+fn show_input(f: &Arc<FnNode>, storage: &Arc<Storage>) -> Result<()> {
+    let mut views: Vec<(NdArray, NdArray)> = Vec::new();
+    let (mut next, mut wanted, mut seen) = (Some(f.clone()), storage.clone(), MixMap::default());
+    while let Some(f) = next.take() {
+        let (x, y) = (f.inputs(), f.output_arrays());
+        let ([x], [y]) = (&x[..], &y[..]) else { break };
+        let x = x.data();
+        let source = x.storage();
+        let is_known = seen.insert(Arc::as_ptr(&wanted) as usize, ()).is_some() || Arc::ptr_eq(&source, &wanted);
+        if !f.function.is_view() || !Arc::ptr_eq(&y.storage(), &wanted) || x.size() != y.size() || is_known {
+            break;
         }
-        _ => Ok(()),
+        views.push((x, y.clone()));
+        match source.absent() {
+            Some(Absent::Made(maker)) => next = node(&maker).filter(|f| f.ran() == 0),
+            _ => break,
+        }
+        if next.is_none() {
+            source.fetch()?;
+        }
+        wanted = source;
     }
+    views.iter().rev().filter(|(x, _)| !x.is_empty()).try_for_each(|(x, y)| y.share_content(x))
 }
 
 /// How often to wait for other threads that run what a value is made of.
