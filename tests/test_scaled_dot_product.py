@@ -146,3 +146,19 @@ X = nn.Variable((3, 4))
 def test_wrong_arguments(args, options, kind, text):
     with pytest.raises(kind, match=f"scaled_dot_product_attention: argument .*{text}" if "'" not in text else text):
         F.scaled_dot_product_attention(*args, **options)
+
+
+def test_values_of_no_numbers():
+    x = variables(arrays((2,), 3, 4, 2, 0))
+    y = F.scaled_dot_product_attention(*x)
+    y.forward()
+    for v in x:
+        v.g = 7
+    y.backward(1)
+    assert y.shape == (2, 3, 0) and (x[0].g == 7).all() and (x[1].g == 7).all()  # nothing was added
+    h = F.exp(x[0])
+    z = F.scaled_dot_product_attention(h, *x[1:])
+    z.forward()
+    x[0].g = 0
+    z.backward(1)
+    assert not x[0].g.any()

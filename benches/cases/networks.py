@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .case import Case, Kit, Step
+from .steps import nabla_training, torch_training
 
 MLP = "MLP 784-1024-1024-10, batch 128, Adam step"
 LENET = "LeNet, batch 64, Adam step"
@@ -39,16 +40,7 @@ def nabla_step(kit: Kit, shape: tuple[int, ...], scores) -> Step:
     x, t = kit.nn.Variable(shape), kit.nn.Variable(labels.shape)
     x.d, t.d = images, labels
     loss = kit.F.mean(kit.F.softmax_cross_entropy(scores(kit, x), t))
-    solver = kit.S.Adam(1e-3)
-    solver.set_parameters(kit.nn.get_parameters())
-
-    def step():
-        solver.zero_grad()
-        loss.forward(clear_no_need_grad=True)
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return nabla_training(kit, loss, kit.S.Adam(1e-3))
 
 
 def torch_step(shape: tuple[int, ...], network) -> Step:
@@ -58,12 +50,7 @@ def torch_step(shape: tuple[int, ...], network) -> Step:
     x, t = torch.from_numpy(images), torch.from_numpy(labels[:, 0])
     solver = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)
 
-    def step():
-        solver.zero_grad()
-        torch.nn.functional.cross_entropy(network(x), t).backward()
-        solver.step()
-
-    return step
+    return torch_training(lambda: torch.nn.functional.cross_entropy(network(x), t), solver)
 
 
 def torch_mlp_layers():

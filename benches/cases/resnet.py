@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from .case import Case, Kit, Step
+from .steps import nabla_training, torch_training
 
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))  # channels, stride of the first block
 CLASSES = 1000
@@ -46,16 +47,7 @@ def nabla_step(batch: int, side: int, kit: Kit) -> Step:
     x, t = kit.nn.Variable(values.shape), kit.nn.Variable(labels.shape)
     x.d, t.d = values, labels
     loss = kit.F.mean(kit.F.softmax_cross_entropy(nabla_scores(kit, x, True), t))
-    solver = kit.S.Momentum(1e-3)
-    solver.set_parameters(kit.nn.get_parameters())
-
-    def step():
-        solver.zero_grad()
-        loss.forward(clear_no_need_grad=True)
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return nabla_training(kit, loss, kit.S.Momentum(1e-3))
 
 
 def nabla_infer(batch: int, side: int, kit: Kit) -> Step:
@@ -101,12 +93,7 @@ def torch_step(batch: int, side: int) -> Step:
     t, network = torch.from_numpy(labels[:, 0]), torch_network()
     solver = torch.optim.SGD(network.parameters(), lr=1e-3, momentum=0.9, fused=True)
 
-    def step():
-        solver.zero_grad()
-        torch.nn.functional.cross_entropy(network(x), t).backward()
-        solver.step()
-
-    return step
+    return torch_training(lambda: torch.nn.functional.cross_entropy(network(x), t), solver)
 
 
 def torch_infer(batch: int, side: int) -> Step:

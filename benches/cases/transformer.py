@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from .case import Case, Kit, Step
+from .steps import nabla_gradients, nabla_training, torch_training
 
 BATCH, LENGTH, WIDTH, HEADS, INNER, LAYERS, WORDS = 8, 128, 256, 4, 1024, 4, 1000
 SIZE = 64  # of a head
@@ -49,16 +50,7 @@ def nabla(is_step: bool, kit: Kit) -> Step:
     if not is_step:
         return lambda: scores.forward(clear_buffer=True)
     loss = kit.F.mean(kit.F.softmax_cross_entropy(scores, t, axis=2))
-    solver = kit.S.Adam(1e-4)
-    solver.set_parameters(kit.nn.get_parameters())
-
-    def step():
-        solver.zero_grad()
-        loss.forward(clear_no_need_grad=True)
-        loss.backward(clear_buffer=True)
-        solver.update()
-
-    return step
+    return nabla_training(kit, loss, kit.S.Adam(1e-4))
 
 
 def torch_network():
@@ -85,12 +77,7 @@ def torch(is_step: bool) -> Step:
         return infer
     solver = torch.optim.Adam(network.parameters(), lr=1e-4, fused=True)
 
-    def step():
-        solver.zero_grad()
-        torch.nn.functional.cross_entropy(network(x).flatten(0, 1), t).backward()
-        solver.step()
-
-    return step
+    return torch_training(lambda: torch.nn.functional.cross_entropy(network(x).flatten(0, 1), t), solver)
 
 
 def qkv(length: int) -> np.ndarray:
@@ -112,14 +99,7 @@ def nabla_attention(length: int, causal: bool, kit: Kit) -> Step:
             scores = F.add2(scores, mask)
         y = F.batch_matmul(F.softmax(scores), v)
     seed = kit.nn.NdArray.from_numpy_array(values[0])
-
-    def step():
-        y.forward(clear_no_need_grad=True)
-        for x in leaves:
-            x.grad.zero()
-        y.backward(seed, clear_buffer=True)
-
-    return step
+    return nabla_gradients(y, leaves, seed)
 
 
 def torch_attention(length: int, causal: bool) -> Step:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .case import Case, Kit, Step
+from .steps import nabla_gradients
 
 SIDE = 2048
 BATCH, LENGTH, WIDTH, HEADS = 4, 256, 512, 8
@@ -24,13 +25,7 @@ def nabla_moved(move: Callable[[Any, Any], Any], kit: Kit) -> Step:
     y = kit.F.tanh(move(kit.F, kit.F.exp(x)))
     seed = kit.nn.NdArray(y.shape)
     seed.fill(1.0)
-
-    def step():
-        y.forward(clear_no_need_grad=True)
-        x.grad.zero()
-        y.backward(seed, clear_buffer=True)
-
-    return step
+    return nabla_gradients(y, [x], seed)
 
 
 def torch_moved(move: Callable[[Any], Any]) -> Step:
@@ -65,14 +60,7 @@ def nabla_attention(kit: Kit) -> Step:
     y = F.reshape(F.transpose(F.batch_matmul(scores, v), (0, 2, 1, 3)), (BATCH, LENGTH, WIDTH))
     seed = kit.nn.NdArray(y.shape)
     seed.fill(1.0)
-
-    def step():
-        y.forward(clear_no_need_grad=True)
-        for x in leaves:
-            x.grad.zero()
-        y.backward(seed, clear_buffer=True)
-
-    return step
+    return nabla_gradients(y, leaves, seed)
 
 
 def torch_attention() -> Step:

@@ -335,21 +335,15 @@ def norm_normalization(
     n_outputs: int = -1,
     outputs: list[NdArray] | None = None,
 ) -> A:
-    """An array over its p-norms, `y = x / (sum |x|^p + eps)^(1/p)`; for `p = inf` it is `x / (max |x| + eps)`.
+    """As `nnrs.functions.norm_normalization`, with NNabla's arguments for outputs.
 
     Args:
         x: N-D array.
-        p: Order of the norm, 1 or more; None: 2.
-        axes: Axes that a norm is over; None: all. They may count from the end.
+        p: Order of the norm.
+        axes: Axes that a norm is over.
         eps: Added before the root.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
-
-    Returns:
-        y of x's shape.
-
-    Raises:
-        ValueError: For a p below 1, or axes that do not fit.
     """
     return cast(A, _core.call(_NORM, (x,), (p, axes, eps), n_outputs, outputs))
 
@@ -365,27 +359,18 @@ def spectral_norm(
     n_outputs: int = -1,
     outputs: list[NdArray] | None = None,
 ) -> Any:
-    """Spectral normalization (Miyato et al., 2018): a weight over its largest singular value.
-
-    That is `s = u' W v`. W is w with the axis `dim` first and all others as one, and u and v come from `itr` steps
-    `v = unit(W' u)`, `u = unit(W v)` with `unit(a) = a / sqrt(|a|^2 + eps)`. Gradients take u and v as constants.
+    """As `nnrs.functions.spectral_norm`, with NNabla's arguments for outputs.
 
     Args:
-        w: Weight, an N-D array.
-        u: What the iteration begins with, of shape (w.shape[dim],). Unless `test`, forward writes the last u to it.
-        dim: Axis of the outputs, counted from 0.
-        itr: Steps of the iteration, 1 or more.
+        w: Weight.
+        u: What the iteration begins with.
+        dim: Axis of the outputs.
+        itr: Steps of the iteration.
         eps: Added before the root.
         test: Leave u as it is.
         output_u: Return the u that the iteration has begun with, too.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
-
-    Returns:
-        w / s; with output_u the tuple (w / s, u).
-
-    Raises:
-        ValueError: For arguments that do not fit.
     """
     return _core.call(_SPECTRAL, (w, u), (dim, itr, eps, test, output_u), n_outputs, outputs)
 

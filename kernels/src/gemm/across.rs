@@ -5,7 +5,7 @@ use super::{GemmProduct, Side};
 use crate::array::Output;
 use crate::array::scratch::{self, KEEP};
 use crate::dtype::Real;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes};
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, transpose_all};
 
 /// Bytes of B that are laid in order at a time, about: they stay in the second-level cache.
 const COPY: usize = 512 << 10;
@@ -51,9 +51,10 @@ impl<T: Real> Choose<T> for Across<T> {
         scratch::with(k * Self::widest(&self.p), |copy: &mut [T]| {
             for i in 0..pieces {
                 let mut p = self.p.tile(0, edge(i), m, edge(i + 1) - edge(i));
-                let ordered = InOrder { from: p.b.data, stride: p.b.cs as usize, k, n: p.n, to: copy.as_mut_ptr() };
+                let (src_stride, dst_stride, dst) = (p.b.cs as usize, p.n, copy.as_mut_ptr());
+                let columns = TransposeBlock { src: p.b.data, src_stride, rows: p.n, cols: k, dst, dst_stride };
                 // SAFETY: the columns are in B; the copy has k rows of `n` numbers.
-                unsafe { L::enter(ordered) }
+                unsafe { L::enter(InOrder(columns)) }
                 p.b = Side { data: copy.as_ptr(), rs: p.n as isize, cs: 1 };
                 // SAFETY: as the product's caller promised, and the copy is apart from C.
                 unsafe { p.crate_gemm(self.output) }
@@ -62,31 +63,13 @@ impl<T: Real> Choose<T> for Across<T> {
     }
 }
 
-/// `n` columns of `k` numbers, `stride` apart, to `k` rows of `n` numbers.
-struct InOrder<T> {
-    from: *const T,
-    stride: usize,
-    k: usize,
-    n: usize,
-    to: *mut T,
-}
+/// The columns of B, each of which lies in order, as rows.
+struct InOrder<T>(TransposeBlock<T>);
 
 impl<T: Real> WithLanes<T> for InOrder<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        for j in (0..self.n).step_by(L::N) {
-            for l in (0..self.k).step_by(L::N) {
-                let block = TransposeBlock {
-                    src: self.from.wrapping_add(j * self.stride + l),
-                    src_stride: self.stride,
-                    rows: L::N.min(self.n - j),
-                    cols: L::N.min(self.k - l),
-                    dst: self.to.wrapping_add(l * self.n + j),
-                    dst_stride: self.n,
-                };
-                // SAFETY: the caller's promise: the block lies within the columns and the rows.
-                unsafe { L::transpose(block, false) }
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { transpose_all::<T, L>(self.0) }
     }
 }

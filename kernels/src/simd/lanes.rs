@@ -60,7 +60,28 @@ pub trait Lanes<T: Real>: 'static {
     }
 }
 
-/// A small block to transpose.
+/// As [`Lanes::transpose`], of any number of rows and columns; `dst` is overwritten.
+///
+/// # Safety
+/// Inside `enter` of L; the block lies within its memory.
+#[inline(always)]
+pub unsafe fn transpose_all<T: Real, L: Lanes<T>>(b: TransposeBlock<T>) {
+    for r in (0..b.rows).step_by(L::N) {
+        for c in (0..b.cols).step_by(L::N) {
+            let part = TransposeBlock {
+                src: b.src.wrapping_add(r * b.src_stride + c),
+                rows: L::N.min(b.rows - r),
+                cols: L::N.min(b.cols - c),
+                dst: b.dst.wrapping_add(c * b.dst_stride + r),
+                ..b
+            };
+            // SAFETY: the caller's promise.
+            unsafe { L::transpose(part, false) }
+        }
+    }
+}
+
+/// A block to transpose.
 #[derive(Clone, Copy)]
 pub struct TransposeBlock<T> {
     pub src: *const T,
@@ -419,7 +440,8 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx2,fma")]
     #[inline]
     unsafe fn transpose16(b: TransposeBlock<f32>, add: bool) {
-        let (load, store) = (mask(b.cols), mask(b.rows));
+        // SAFETY: there are as many lanes.
+        let (load, store) = unsafe { (parts_512_f32::mask(0, b.cols), parts_512_f32::mask(0, b.rows)) };
         let mut r = [_mm512_setzero_ps(); 16];
         for (i, v) in r.iter_mut().enumerate().take(b.rows) {
             // SAFETY: row i of the block has `cols` numbers; the mask hides the others.
@@ -434,11 +456,6 @@ mod x86 {
                 _mm512_mask_storeu_ps(to, store, v);
             }
         }
-    }
-
-    #[inline(always)]
-    fn mask(n: usize) -> u16 {
-        if n >= 16 { u16::MAX } else { (1 << n) - 1 }
     }
 
     #[target_feature(enable = "avx512f,avx2,fma")]

@@ -134,6 +134,39 @@ fn distances(n: usize, step: usize) -> Vec<isize> {
     (0..n).map(|i| (i * step) as isize).collect()
 }
 
+/// Distances in the operands of the products, and a row of zeros that sums begin with.
+struct PairTables<T> {
+    query: Vec<isize>,
+    size: Vec<isize>,
+    value_query: Vec<isize>,
+    value_size: Vec<isize>,
+    key: Vec<isize>,
+    score: Vec<isize>,
+    zeros: Vec<T>,
+}
+
+impl<T: Real> PairTables<T> {
+    fn new(s: &ScaledDotProduct) -> PairTables<T> {
+        PairTables {
+            query: distances(QUERIES, s.size),
+            size: distances(s.size, 1),
+            value_query: distances(QUERIES, s.value_size),
+            value_size: distances(s.value_size, 1),
+            key: distances(KEYS, 1),
+            score: distances(QUERIES, KEYS),
+            zeros: vec![T::ZERO; PADDING],
+        }
+    }
+}
+
+/// Queries `first .. first + n` of a head.
+#[derive(Clone, Copy)]
+struct QueryRange {
+    head: usize,
+    first: usize,
+    n: usize,
+}
+
 /// A block of scores: rows of `KEYS` numbers, of `n` keys from `first` on.
 struct KeyBlock {
     first: usize,
@@ -141,26 +174,32 @@ struct KeyBlock {
 }
 
 impl ScaledDotProduct {
-    /// The mask's part for a query of a head and a block of keys.
-    fn mask_row<'a, T>(&self, mask: Option<&'a [T]>, head: usize, query: usize, block: &KeyBlock) -> Option<&'a [T]> {
-        let (places, mask) = (self.mask.as_ref()?, mask?);
-        let row = if places.has_rows { query * self.keys } else { 0 };
-        Some(&mask[places.starts[head] + row + block.first..][..block.n])
-    }
-
-    /// Keys of a block that a query sees.
-    fn seen_of(&self, query: usize, block: &KeyBlock) -> usize {
-        self.seen(query + 1).saturating_sub(block.first).min(block.n)
+    /// Makes weights of the scores of a block: calls `f` for each query with its number in the block, its masked scores of the keys
+    /// that it sees, and room for their weights. Those of the other keys are 0.
+    fn weigh<T: SimdReal>(
+        &self,
+        queries: QueryRange,
+        block: &KeyBlock,
+        mask: Option<&[T]>,
+        scores: &mut [T],
+        weights: &mut [T],
+        mut f: impl FnMut(usize, &[T], &mut [T]),
+    ) {
+        let rows = scores.chunks_exact_mut(KEYS).zip(weights.chunks_exact_mut(KEYS)).take(queries.n);
+        for (i, (x, w)) in rows.enumerate() {
+            let query = queries.first + i;
+            let seen = self.seen(query + 1).saturating_sub(block.first).min(block.n);
+            let (x, w) = (&mut x[..seen], &mut w[..block.n]);
+            if let (Some(places), Some(mask)) = (&self.mask, mask) {
+                let row = if places.has_rows { query * self.keys } else { 0 };
+                simd::add_assign(x, &mask[places.starts[queries.head] + row + block.first..][..seen]);
+            }
+            w[seen..].fill(T::ZERO);
+            f(i, x, &mut w[..seen]);
+        }
     }
 
     fn key_blocks(&self, seen: usize) -> impl Iterator<Item = KeyBlock> {
         (0..seen).step_by(KEYS).map(move |first| KeyBlock { first, n: KEYS.min(seen - first) })
-    }
-}
-
-/// `row += mask`, if there is one.
-fn add_mask<T: SimdReal>(row: &mut [T], mask: Option<&[T]>) {
-    if let Some(mask) = mask {
-        simd::add_assign(row, &mask[..row.len()]);
     }
 }

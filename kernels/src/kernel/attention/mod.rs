@@ -5,8 +5,9 @@ mod cpu;
 #[cfg(test)]
 mod tests;
 
-use crate::array::Data;
+use super::ops;
 use crate::array::scratch::counted;
+use crate::array::{Data, Output};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -57,7 +58,7 @@ impl Call for ScaledDotProduct {
         with_real!(run.dtype, T => {
             let [q, k, v] = [0, 1, 2].map(|i| x[i].slice::<T>());
             let mask = x.get(3).map(|mask| mask.slice::<T>());
-            cpu::forward(self, cpu::QueryKeyValue { q, k, v, mask }, y[0].slice(), saved.as_ref().map(Data::as_mut_slice))?
+            cpu::forward(self, cpu::QueryKeyValue { q, k, v, mask }, y[0].slice(), saved.as_ref().map(Data::as_mut_slice))
         });
         if let Some(saved) = saved {
             run.save(LogSums(saved));
@@ -87,6 +88,10 @@ impl Call for ScaledDotProduct {
 
     fn backward(&self, run: &Run, Gradients { x, y, gy, gx }: Gradients) -> Result<()> {
         let (Some(y), Some(gy)) = (&y[0], &gy[0]) else { return Ok(()) };
+        if y.data.is_empty() {
+            let mut written = gx.iter().flatten().filter(|g| g.output == Output::Write);
+            return written.try_for_each(|g| ops::fill(&g.data, 0.0));
+        }
         let saved = run.saved::<LogSums>().filter(|s| s.0.dtype() == run.dtype).ok_or_else(|| {
             Error::graph("the sums of the forward pass are missing").hint("call forward() before backward()")
         })?;
@@ -99,6 +104,7 @@ impl Call for ScaledDotProduct {
             let mut gradients = gx.iter_mut().map(|g| g.as_mut().map(|g| (g.output, g.slice::<T>())));
             let outputs = std::array::from_fn(|_| gradients.next().flatten());
             cpu::backward(self, inputs, passed, outputs)
-        })
+        });
+        Ok(())
     }
 }

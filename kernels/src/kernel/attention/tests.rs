@@ -84,11 +84,11 @@ impl Case {
         let [q, k, v, mask, gy] = [&self.q, &self.k, &self.v, &self.mask, &self.gy].map(|x| single(x));
         let inputs = || QueryKeyValue { q: &q, k: &k, v: &v, mask: self.s.mask.as_ref().map(|_| &*mask) };
         let (mut y, mut log_sums) = (vec![0.0f32; gy.len()], vec![0.0f32; self.s.rows()]);
-        forward(&self.s, inputs(), &mut y, Some(&mut log_sums)).unwrap();
+        forward(&self.s, inputs(), &mut y, Some(&mut log_sums));
         let [mut gq, mut gk, mut gv] = [&q, &k, &v].map(|x| vec![1.0f32; x.len()]);
         let outputs =
             [Some((Output::Accumulate, &mut *gq)), Some((Output::Write, &mut *gk)), Some((Output::Write, &mut *gv))];
-        backward(&self.s, inputs(), Passed { y: &y, gy: &gy, log_sums: &log_sums }, outputs).unwrap();
+        backward(&self.s, inputs(), Passed { y: &y, gy: &gy, log_sums: &log_sums }, outputs);
         gq.iter_mut().for_each(|g| *g -= 1.0);
         for (found, want) in [y, gq, gk, gv].iter().zip(&want) {
             let far = found.iter().zip(want).map(|(f, w)| (*f as f64 - w).abs() / (1.0 + w.abs()));
@@ -129,6 +129,6 @@ fn a_query_that_sees_nothing_is_nan() {
     let inputs =
         QueryKeyValue { q: &[1.0, 1.0], k: &[0.0, 0.0], v: &[1.0, 3.0], mask: Some(&[nothing, nothing, 0.0, 0.0]) };
     let mut y = [0.0f32; 2];
-    forward(&s, inputs, &mut y, None).unwrap();
+    forward(&s, inputs, &mut y, None);
     assert!(y[0].is_nan() && y[1] == 2.0);
 }

@@ -3,12 +3,11 @@
 
 use super::super::ScaledDotProduct;
 use super::{
-    KEYS, KeyBlock, Passed, QUERIES, QueryKeyValue, SmallProduct, add_mask, against_keys, distances, pack_columns,
+    KEYS, KeyBlock, PairTables, Passed, QUERIES, QueryKeyValue, QueryRange, SmallProduct, against_keys, pack_columns,
     pad_rows, padded,
 };
 use crate::array::Output;
 use crate::array::scratch::Scratch;
-use crate::error::Result;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
@@ -26,7 +25,7 @@ fn parts(s: &ScaledDotProduct) -> usize {
 fn task_numbers(s: &ScaledDotProduct) -> usize {
     let (size, wide) = (padded(s.size), padded(s.value_size));
     let packed = padded(s.keys).saturating_mul(s.size + s.value_size) + s.keys.saturating_mul(size);
-    packed.saturating_add(QUERIES * (3 * KEYS + 2 * size + wide))
+    packed.saturating_add(QUERIES * (3 * KEYS + 2 * size + wide + 1))
 }
 
 /// Numbers of all tasks' sums.
@@ -46,14 +45,11 @@ pub(in super::super) fn backward<T: SimdReal>(
     inputs: QueryKeyValue<T>,
     passed: Passed<T>,
     gradients: [AttentionGradient<T>; 3],
-) -> Result<()> {
-    let sums = if passed.y.is_empty() { 0 } else { s.heads * parts(s) * sum_numbers(s) };
-    let mut sums = Scratch::filled(sums, T::ZERO);
+) {
+    let mut sums = Scratch::filled(s.heads * parts(s) * sum_numbers(s), T::ZERO);
     let [gq, gk, gv] = gradients;
     let gq = gq.map(|(output, gq)| (output, SendPtr(gq.as_mut_ptr())));
-    if !passed.y.is_empty() {
-        dispatch::<T, _>(AllParts { s, inputs, passed, gq, sums: &mut sums });
-    }
+    dispatch::<T, _>(AllParts { s, inputs, passed, gq, sums: &mut sums });
     // Sums of the parts in their order, for each head.
     let (size, wide) = (padded(s.size), padded(s.value_size));
     let scale = T::from_f64(s.scale);
@@ -61,19 +57,17 @@ pub(in super::super) fn backward<T: SimdReal>(
         [(gk, s.size, 0, size, scale), (gv, s.value_size, s.keys * size, wide, T::ONE)]
     {
         let Some((output, g)) = gradient else { continue };
-        let g_len = (s.keys * n).max(1);
         let sums = &*sums;
-        pool::tasks::parts(g, g_len, |head, g| {
+        pool::tasks::parts(g, s.keys * n, |head, g| {
             if output == Output::Write {
                 g.fill(T::ZERO);
             }
-            for part in sums.chunks_exact(sum_numbers(s).max(1)).skip(head * parts(s)).take(parts(s)) {
-                let rows = part[at..].chunks_exact(stride.max(1));
-                g.chunks_exact_mut(n.max(1)).zip(rows).for_each(|(g, row)| add_scaled(g, row, factor));
+            for part in sums.chunks_exact(sum_numbers(s)).skip(head * parts(s)).take(parts(s)) {
+                let rows = part[at..].chunks_exact(stride);
+                g.chunks_exact_mut(n).zip(rows).for_each(|(g, row)| add_scaled(g, row, factor));
             }
         });
     }
-    Ok(())
 }
 
 struct AllParts<'a, T> {
@@ -87,7 +81,7 @@ struct AllParts<'a, T> {
 impl<T: SimdReal> Choose<T> for AllParts<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let (s, parts) = (self.s, parts(self.s));
-        let tables = BackwardTables::new(s);
+        let tables = PairTables::new(s);
         let sums = SendPtr(self.sums.as_mut_ptr());
         let blocks = s.queries.div_ceil(QUERIES);
         pool::run(s.heads * parts, &|task| {
@@ -101,8 +95,7 @@ impl<T: SimdReal> Choose<T> for AllParts<'_, T> {
                 let n = QUERIES.min(s.queries - first);
                 let at = head * s.queries + first;
                 let rows = QueryRows {
-                    first,
-                    n,
+                    range: QueryRange { head, first, n },
                     q: &self.inputs.q[at * s.size..][..n * s.size],
                     y: &self.passed.y[at * s.value_size..][..n * s.value_size],
                     gy: &self.passed.gy[at * s.value_size..][..n * s.value_size],
@@ -124,33 +117,9 @@ impl<T: SimdReal> Choose<T> for AllParts<'_, T> {
     }
 }
 
-/// Distances in the operands of the products.
-struct BackwardTables {
-    query: Vec<isize>,
-    size: Vec<isize>,
-    value_query: Vec<isize>,
-    value_size: Vec<isize>,
-    key: Vec<isize>,
-    score: Vec<isize>,
-}
-
-impl BackwardTables {
-    fn new(s: &ScaledDotProduct) -> BackwardTables {
-        BackwardTables {
-            query: distances(QUERIES, s.size),
-            size: distances(s.size, 1),
-            value_query: distances(QUERIES, s.value_size),
-            value_size: distances(s.value_size, 1),
-            key: distances(KEYS, 1),
-            score: distances(QUERIES, KEYS),
-        }
-    }
-}
-
 /// Queries and what a forward pass made of them.
 struct QueryRows<'a, T> {
-    first: usize,
-    n: usize,
+    range: QueryRange,
     q: &'a [T],
     y: &'a [T],
     gy: &'a [T],
@@ -160,9 +129,8 @@ struct QueryRows<'a, T> {
 /// The operands of a head, packed for the products, and room for a block.
 struct HeadPart<'a, T: SimdReal> {
     s: &'a ScaledDotProduct,
-    head: usize,
     mask: Option<&'a [T]>,
-    tables: &'a BackwardTables,
+    tables: &'a PairTables<T>,
     key_columns: Scratch<T>,
     value_columns: Scratch<T>,
     keys: Scratch<T>,
@@ -172,14 +140,15 @@ struct HeadPart<'a, T: SimdReal> {
     queries: Scratch<T>,
     output_gradients: Scratch<T>,
     gq: Scratch<T>,
-    zeros: Scratch<T>,
+    /// For each query `sum(gy y)`.
+    means: Scratch<T>,
 }
 
 impl<'a, T: SimdReal> HeadPart<'a, T> {
     fn new<L: Lanes<T>>(
         s: &'a ScaledDotProduct,
         inputs: &QueryKeyValue<'a, T>,
-        tables: &'a BackwardTables,
+        tables: &'a PairTables<T>,
         head: usize,
     ) -> Self {
         let (width, keys) = (2 * L::N, padded(s.keys));
@@ -188,7 +157,6 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
         let empty = |n: usize| Scratch::filled(n, T::ZERO);
         let mut part = HeadPart {
             s,
-            head,
             mask: inputs.mask,
             tables,
             key_columns: empty(keys * s.size),
@@ -200,7 +168,7 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
             queries: empty(QUERIES * padded(s.size)),
             output_gradients: empty(QUERIES * padded(s.value_size)),
             gq: empty(QUERIES * padded(s.size)),
-            zeros: empty(width),
+            means: empty(QUERIES),
         };
         pack_columns(k, s.size, width, T::from_f64(s.scale), &mut part.key_columns);
         pack_columns(v, s.value_size, width, T::ONE, &mut part.value_columns);
@@ -210,17 +178,18 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
 
     /// The gradients of a block of queries: theirs in `gq`, not yet scaled; those of keys and values are added to `sums`.
     fn block<L: Lanes<T>>(&mut self, rows: &QueryRows<T>, sums: &mut [T]) {
-        let s = self.s;
+        let (s, tables, QueryRange { first, n, .. }) = (self.s, self.tables, rows.range);
         let (size, wide) = (padded(s.size), padded(s.value_size));
         let (key_sums, value_sums) = sums.split_at_mut(s.keys * size);
         pad_rows(rows.q, s.size, &mut self.queries);
         pad_rows(rows.gy, s.value_size, &mut self.output_gradients);
         self.gq.fill(T::ZERO);
-        for block in s.key_blocks(s.seen(rows.first + rows.n)) {
+        let outputs = rows.gy.chunks_exact(s.value_size).zip(rows.y.chunks_exact(s.value_size));
+        self.means.iter_mut().zip(outputs).for_each(|(mean, (gy, y))| *mean = simd::dot(gy, y));
+        for block in s.key_blocks(s.seen(first + n)) {
             self.weights::<L>(rows, &block);
             self.score_gradients::<L>(rows, &block);
-            let tables = self.tables;
-            let (across, down) = (&tables.score[..rows.n], &tables.key[..block.n]);
+            let (across, down) = (&tables.score[..n], &tables.key[..block.n]);
             let of = |a, b, b_stride, c| SmallProduct {
                 a,
                 rows: down,
@@ -233,8 +202,9 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
                 add: true,
             };
             of(&self.weights, &self.output_gradients, wide, &mut value_sums[block.first * wide..])
-                .run::<L>(&self.zeros);
-            of(&self.weight_gradients, &self.queries, size, &mut key_sums[block.first * size..]).run::<L>(&self.zeros);
+                .run::<L>(&tables.zeros);
+            of(&self.weight_gradients, &self.queries, size, &mut key_sums[block.first * size..])
+                .run::<L>(&tables.zeros);
             SmallProduct {
                 a: &self.weight_gradients,
                 rows: across,
@@ -246,36 +216,29 @@ impl<'a, T: SimdReal> HeadPart<'a, T> {
                 c_stride: size,
                 add: true,
             }
-            .run::<L>(&self.zeros);
+            .run::<L>(&tables.zeros);
         }
     }
 
     /// `weights = exp(scores - log_sums)`, 0 where a key is not seen.
     fn weights<L: Lanes<T>>(&mut self, rows: &QueryRows<T>, block: &KeyBlock) {
-        let (s, tables) = (self.s, self.tables);
-        let operands = (rows.q, &tables.query[..rows.n], &*tables.size, &*self.key_columns);
-        against_keys::<T, L>(operands, block, &mut self.scores, &self.zeros);
-        for i in 0..rows.n {
-            let row = i * KEYS..i * KEYS + block.n;
-            let (x, w) = (&mut self.scores[row.clone()], &mut self.weights[row]);
-            let seen = s.seen_of(rows.first + i, block);
-            add_mask(&mut x[..seen], s.mask_row(self.mask, self.head, rows.first + i, block));
-            w[seen..].fill(T::ZERO);
-            simd::exp_sum(&mut w[..seen], &x[..seen], rows.log_sums[i]);
-        }
+        let tables = self.tables;
+        let operands = (rows.q, &tables.query[..rows.range.n], &*tables.size, &*self.key_columns);
+        against_keys::<T, L>(operands, block, &mut self.scores, &tables.zeros);
+        self.s.weigh(rows.range, block, self.mask, &mut self.scores, &mut self.weights, |i, x, w| {
+            simd::exp_sum(w, x, rows.log_sums[i]);
+        });
     }
 
-    /// `weight_gradients = weights (gy v' - sum(gy y))`.
+    /// `weight_gradients = weights (gy v' - means)`.
     fn score_gradients<L: Lanes<T>>(&mut self, rows: &QueryRows<T>, block: &KeyBlock) {
-        let (tables, n) = (self.tables, self.s.value_size);
-        let operands = (rows.gy, &tables.value_query[..rows.n], &*tables.value_size, &*self.value_columns);
-        against_keys::<T, L>(operands, block, &mut self.weight_gradients, &self.zeros);
-        for i in 0..rows.n {
-            let row = i * KEYS..i * KEYS + block.n;
-            let mean = simd::dot(&rows.gy[i * n..][..n], &rows.y[i * n..][..n]);
-            let job = FromOutputs { g: &mut self.weight_gradients[row.clone()], w: &self.weights[row], mean };
+        let (tables, n) = (self.tables, rows.range.n);
+        let operands = (rows.gy, &tables.value_query[..n], &*tables.value_size, &*self.value_columns);
+        against_keys::<T, L>(operands, block, &mut self.weight_gradients, &tables.zeros);
+        let made = self.weight_gradients.chunks_exact_mut(KEYS).zip(self.weights.chunks_exact(KEYS));
+        for ((g, w), &mean) in made.zip(self.means.iter()).take(n) {
             // SAFETY: L is what the machine has.
-            unsafe { L::enter(job) }
+            unsafe { L::enter(FromOutputs { g: &mut g[..block.n], w: &w[..block.n], mean }) }
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use super::super::ScaledDotProduct;
 use super::{
-    KEYS, QUERIES, QueryKeyValue, SmallProduct, add_mask, against_keys, distances, pack_columns, pad_rows, padded,
+    KEYS, PairTables, QUERIES, QueryKeyValue, QueryRange, SmallProduct, against_keys, pack_columns, pad_rows, padded,
 };
 use crate::array::scratch::{self, Scratch};
-use crate::error::Result;
 use crate::pool;
 use crate::pool::tasks::{self, SendPtr};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
@@ -27,9 +26,8 @@ pub(in super::super) fn forward<T: SimdReal>(
     inputs: QueryKeyValue<T>,
     y: &mut [T],
     log_sums: Option<&mut [T]>,
-) -> Result<()> {
+) {
     dispatch::<T, _>(AllBlocks { s, inputs, y, log_sums });
-    Ok(())
 }
 
 struct AllBlocks<'a, T> {
@@ -55,7 +53,7 @@ impl<T: SimdReal> Choose<T> for AllBlocks<'_, T> {
         });
         let blocks = s.queries.div_ceil(QUERIES);
         let (y, sums) = (SendPtr(self.y.as_mut_ptr()), self.log_sums.map(|sums| SendPtr(sums.as_mut_ptr())));
-        let tables = Tables::new(s, width);
+        let tables = PairTables::new(s);
         pool::run(s.heads * blocks, &|task| {
             // Long blocks first where the later ones see more.
             let (head, first) = (task / blocks, (blocks - 1 - task % blocks) * QUERIES);
@@ -63,9 +61,7 @@ impl<T: SimdReal> Choose<T> for AllBlocks<'_, T> {
             let at = head * s.queries + first;
             let block = QueryBlock {
                 s,
-                head,
-                first,
-                n,
+                queries: QueryRange { head, first, n },
                 q: &self.inputs.q[at * s.size..][..n * s.size],
                 keys: &keys[head * k_size..][..k_size],
                 values: &values[head * v_size..][..v_size],
@@ -81,67 +77,38 @@ impl<T: SimdReal> Choose<T> for AllBlocks<'_, T> {
     }
 }
 
-/// Distances in the operands of the products.
-struct Tables {
-    query: Vec<isize>,
-    size: Vec<isize>,
-    key: Vec<isize>,
-    score: Vec<isize>,
-    zeros: usize,
-}
-
-impl Tables {
-    fn new(s: &ScaledDotProduct, width: usize) -> Tables {
-        Tables {
-            query: distances(QUERIES, s.size),
-            size: distances(s.size, 1),
-            key: distances(KEYS, 1),
-            score: distances(QUERIES, KEYS),
-            zeros: width,
-        }
-    }
-}
-
 /// Queries of a head, and what they are held against.
 struct QueryBlock<'a, T> {
     s: &'a ScaledDotProduct,
-    head: usize,
-    first: usize,
-    n: usize,
+    queries: QueryRange,
     q: &'a [T],
     keys: &'a [T],
     values: &'a [T],
     mask: Option<&'a [T]>,
-    tables: &'a Tables,
+    tables: &'a PairTables<T>,
 }
 
 impl<T: SimdReal> QueryBlock<'_, T> {
     fn run<L: Lanes<T>>(&self, room: &mut [T], y: &mut [T], log_sums: Option<&mut [T]>) {
-        let (s, wide) = (self.s, padded(self.s.value_size));
+        let (s, tables, wide) = (self.s, self.tables, padded(self.s.value_size));
+        let QueryRange { first, n, .. } = self.queries;
         let (scores, room) = room.split_at_mut(QUERIES * KEYS);
         let (weights, room) = room.split_at_mut(QUERIES * KEYS);
         let (sums, room) = room.split_at_mut(QUERIES);
         let (largest, means) = room.split_at_mut(QUERIES);
-        let zeros = Scratch::filled(self.tables.zeros, T::ZERO);
         sums.fill(T::ZERO);
         largest.fill(T::from_f64(f64::NEG_INFINITY));
-        means[..self.n * wide].fill(T::ZERO);
-        for block in s.key_blocks(s.seen(self.first + self.n)) {
-            let operands = (self.q, &self.tables.query[..self.n], &*self.tables.size, self.keys);
-            against_keys::<T, L>(operands, &block, scores, &zeros);
-            for i in 0..self.n {
-                let row = i * KEYS..i * KEYS + block.n;
-                let (x, w) = (&mut scores[row.clone()], &mut weights[row]);
-                let seen = s.seen_of(self.first + i, &block);
-                add_mask(&mut x[..seen], s.mask_row(self.mask, self.head, self.first + i, &block));
-                w[seen..].fill(T::ZERO);
-                let mean = &mut means[i * wide..][..wide];
-                follow(&x[..seen], &mut w[..seen], &mut largest[i], &mut sums[i], mean);
-            }
+        means[..n * wide].fill(T::ZERO);
+        for block in s.key_blocks(s.seen(first + n)) {
+            let operands = (self.q, &tables.query[..n], &*tables.size, self.keys);
+            against_keys::<T, L>(operands, &block, scores, &tables.zeros);
+            s.weigh(self.queries, &block, self.mask, scores, weights, |i, x, w| {
+                follow(x, w, &mut largest[i], &mut sums[i], &mut means[i * wide..][..wide]);
+            });
             SmallProduct {
                 a: weights,
-                rows: &self.tables.score[..self.n],
-                inner: &self.tables.key[..block.n],
+                rows: &tables.score[..n],
+                inner: &tables.key[..block.n],
                 b: &self.values[block.first * wide..],
                 b_stride: wide,
                 columns: wide,
@@ -149,7 +116,7 @@ impl<T: SimdReal> QueryBlock<'_, T> {
                 c_stride: wide,
                 add: true,
             }
-            .run::<L>(&zeros);
+            .run::<L>(&tables.zeros);
         }
         for (i, (y, mean)) in y.chunks_exact_mut(s.value_size).zip(means.chunks_exact(wide)).enumerate() {
             y.copy_from_slice(&mean[..s.value_size]);

@@ -4,7 +4,7 @@ use super::ChannelOrder;
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_all};
 
 /// The band `it` of `x`, which starts at the first of `channels` channels, with zeros for the padding.
 ///
@@ -134,13 +134,10 @@ impl<T: Real> WeightPanel<'_, T> {
     /// As many rows, which are neighbours in the panel too.
     #[inline(always)]
     unsafe fn across<L: Lanes<T>>(&self, run: &[PanelRow]) {
-        let (from, to) = (self.w.wrapping_add(run[0].0), self.out.wrapping_add(run[0].1 * self.width));
-        for l in (0..self.lanes).step_by(L::N) {
-            let (src, dst, rows) = (from.wrapping_add(l * self.lane), to.wrapping_add(l), L::N.min(self.lanes - l));
-            let (cols, src_stride, dst_stride) = (run.len(), self.lane, self.width);
-            // SAFETY: the caller's promise.
-            unsafe { L::transpose(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }, false) }
-        }
+        let (src, dst) = (self.w.wrapping_add(run[0].0), self.out.wrapping_add(run[0].1 * self.width));
+        let (rows, cols, src_stride, dst_stride) = (self.lanes, run.len(), self.lane, self.width);
+        // SAFETY: the caller's promise.
+        unsafe { transpose_all::<T, L>(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }) }
     }
 }
 

@@ -242,12 +242,8 @@ unsafe fn gather<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, cha
             }
             return;
         }
-        for i in (0..points).step_by(L::N) {
-            let cols = L::N.min(points - i);
-            let (src, dst) = (from.add(i), to.add(i * L::N));
-            let block = TransposeBlock { src, src_stride: s.channel, rows: channels, cols, dst, dst_stride: L::N };
-            L::transpose(block, false);
-        }
+        let (rows, cols, src_stride, dst_stride) = (channels, points, s.channel, L::N);
+        transpose_all::<f32, L>(TransposeBlock { src: from, src_stride, rows, cols, dst: to, dst_stride });
     }
 }
 
@@ -262,11 +258,7 @@ unsafe fn scatter<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, ch
             }
             return;
         }
-        for i in (0..points).step_by(L::N) {
-            let rows = L::N.min(points - i);
-            let (src, dst) = (from.add(i * L::N), to.add(i));
-            let block = TransposeBlock { src, src_stride: L::N, rows, cols: channels, dst, dst_stride: s.channel };
-            L::transpose(block, false);
-        }
+        let (rows, cols, src_stride, dst_stride) = (points, channels, L::N, s.channel);
+        transpose_all::<f32, L>(TransposeBlock { src: from, src_stride, rows, cols, dst: to, dst_stride });
     }
 }

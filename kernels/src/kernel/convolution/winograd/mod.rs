@@ -15,7 +15,7 @@ use super::cpu::{ChannelOrder, Conv};
 use crate::array::scratch;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
 pub(crate) use choice::{data, data_suits, forward};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
@@ -247,10 +247,8 @@ impl TransformedWeights<'_> {
         // SAFETY: the weights are the caller's, a vector has MOST numbers at most.
         unsafe {
             if w[2] == 1 {
-                return L::transpose(
-                    TransposeBlock { src, src_stride: w[0], rows, cols, dst, dst_stride: L::N },
-                    false,
-                );
+                let (src_stride, dst_stride) = (w[0], L::N);
+                return transpose_all::<f32, L>(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride });
             }
             for tap in 0..cols {
                 for r in 0..rows {

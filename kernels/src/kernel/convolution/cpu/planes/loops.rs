@@ -10,7 +10,7 @@ pub(super) const TOGETHER: usize = 4;
 
 /// Elements 0, 2, .. of `from`: pairs, since the compiler has vectors for these.
 #[inline(always)]
-fn every_second<T: Copy>(to: &mut [T], from: &[T]) {
+pub(super) fn every_second<T: Copy>(to: &mut [T], from: &[T]) {
     let (pairs, last) = from.as_chunks::<2>();
     to.iter_mut().zip(pairs).for_each(|(t, s)| *t = s[0]);
     if let (Some(t), Some(&s)) = (to.get_mut(pairs.len()), last.first()) {
@@ -134,7 +134,6 @@ unsafe fn row_of<T: Real, L: Lanes<T>>(l: &PlaneLayout, left: usize, source: &[T
             // SAFETY: the caller's promise.
             unsafe { copy_row::<T, L>(row, &source[at..]) }
         }
-        (1, 2) => every_second(row, &source[at as usize..]),
         (1, step) => row.iter_mut().zip(source[at as usize..].iter().step_by(step)).for_each(|(r, &s)| *r = s),
         (spread, _) => {
             // The first column may be one between two numbers.

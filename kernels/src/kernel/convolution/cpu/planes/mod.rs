@@ -99,7 +99,7 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
                     // SAFETY: L is what the machine has; no other task writes these channels of the samples.
                     unsafe {
                         match &narrow {
-                            Some(rows) => planes.run_narrow::<L>(rows, room, &mut taps, &mut pace),
+                            Some(rows) => planes.run_narrow::<L>(rows, room, &mut pace),
                             None => planes.run::<L>(room, &mut taps, &mut pace),
                         }
                     }
@@ -167,20 +167,15 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                 for map in self.channel * a.maps()..(self.channel + 1) * a.maps() {
                     pace.step(rows * l.pitch());
                     self.weights(r, map, plane, table);
-                    let (start, n_sums) = (a.bias.map_or(T::ZERO, |b| b[map]), rows * l.pitch());
-                    let made = &mut *sums;
+                    let (start, TapWeights { at, w }) = (a.bias.map_or(T::ZERO, |b| b[map]), &*table);
                     // SAFETY: the copy has what the taps reach; the task has the map's plane alone.
                     unsafe {
-                        L::enter(PlaneCorrelation::<T, false> {
-                            from: copy,
-                            at: &table.at,
-                            w: &table.w,
-                            start,
-                            sums: made,
-                            n: n_sums,
-                        });
-                        let to = a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]);
-                        let output = Output::Write;
+                        let (from, n) = (&*copy, rows * l.pitch());
+                        L::enter(PlaneCorrelation::<T, false> { from, at, w, start, sums: &mut *sums, n });
+                    }
+                    // SAFETY: likewise.
+                    unsafe {
+                        let (to, output) = (a.y.slice(a.y_at(n, map), l.target[0] * l.target[1]), Output::Write);
                         L::enter(BandStore { layout: l, results: r, first, rows, sums: &*sums, to, output });
                     }
                 }
@@ -245,15 +240,15 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                 // SAFETY: L is what the machine has.
                 unsafe { L::enter(BandCopy { layout: l, source, first, rows, to: &mut *copy, plane }) }
                 for m in 0..a.maps() {
-                    pace.step(rows * l.pitch());
-                    let n_sums = rows * l.pitch();
+                    let size = rows * l.pitch();
+                    pace.step(size);
                     // SAFETY: the map's plane; the copy has what the taps reach.
                     unsafe {
                         let gy = a.y.read(a.y_at(n, self.channel * a.maps() + m), l.target[0] * l.target[1]);
                         let from = &gy[first * l.target[1]..][..rows * l.target[1]];
                         L::enter(GradientRows { layout: l, from, to: &mut *gradient });
                         let sums = &mut sums[m * taps * L::N..];
-                        L::enter(Products { from: copy, at: &table.at, y: gradient, n: n_sums, sums });
+                        L::enter(Products { from: copy, at: &table.at, y: gradient, n: size, sums });
                     }
                 }
             }

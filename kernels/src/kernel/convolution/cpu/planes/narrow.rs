@@ -1,7 +1,7 @@
 //! Planes whose rows are few vectors long: read where they lie, what is outside by masks, without a copy.
 
-use super::loops::with_zeros;
-use super::{ChannelPlanes, TapWeights};
+use super::ChannelPlanes;
+use super::loops::{every_second, with_zeros};
 use crate::array::Output;
 use crate::dtype::Real;
 use crate::kernel::convolution::cpu::Conv;
@@ -19,9 +19,8 @@ pub(super) struct NarrowRows<M> {
     /// Rows of the source and of the kernel, those of result `i` from `starts[i]` to `starts[i + 1]`.
     reads: Vec<(usize, usize)>,
     starts: Vec<usize>,
-    /// Columns of a row of the source, with zeros between its numbers where `spread` is 2.
+    /// Columns of a row of the source, with the zeros that are put between its numbers.
     width: usize,
-    spread: usize,
     /// Rows and columns of the source as it lies in memory.
     source: [usize; 2],
     /// Columns of results, of which every `pick`th is a place.
@@ -76,8 +75,8 @@ impl<M: Copy> NarrowRows<M> {
         let masks = shifts.iter().flat_map(|&s| (0..vectors).map(move |v| mask(s, v))).collect();
         // SAFETY: as above.
         let ends = (0..vectors).map(|v| unsafe { L::mask(0, L::N.min(columns - v * L::N)) }).collect();
-        let (spread, pick) = if is_data { (stride[1], 1) } else { (1, stride[1]) };
-        NarrowRows { reads, starts, width: inside, spread, source, columns, pick, vectors, shifts, masks, ends }
+        let pick = if is_data { 1 } else { stride[1] };
+        NarrowRows { reads, starts, width: inside, source, columns, pick, vectors, shifts, masks, ends }
     }
 
     /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
@@ -89,13 +88,7 @@ impl<M: Copy> NarrowRows<M> {
 impl<T: Real> ChannelPlanes<'_, '_, T> {
     /// # Safety
     /// No other task writes these channels of the samples; `rows` are those of the pass.
-    pub(super) unsafe fn run_narrow<L: Lanes<T>>(
-        self,
-        rows: &NarrowRows<L::M>,
-        room: &mut [T],
-        table: &mut TapWeights<T>,
-        pace: &mut Pace,
-    ) {
+    pub(super) unsafe fn run_narrow<L: Lanes<T>>(self, rows: &NarrowRows<L::M>, room: &mut [T], pace: &mut Pace) {
         let (a, taps) = (self.a, self.a.taps());
         let maps = self.channel * a.maps()..(self.channel + 1) * a.maps();
         if let Pass::Weight(_) = a.pass {
@@ -104,28 +97,27 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
         for n in self.samples.clone() {
             for map in maps.clone() {
                 pace.step(rows.reads.len() * rows.columns);
-                table.w.clear();
                 // SAFETY: the map's weights, and planes that this task alone writes.
                 unsafe {
                     let (x, y) = (a.x.add(a.x_at(n, self.channel)), a.y.add(a.y_at(n, map)));
                     match a.pass {
                         Pass::Forward => {
-                            table.w.extend_from_slice(a.w.read(map * taps, taps));
-                            let start = a.bias.map_or(T::ZERO, |b| b[map]);
-                            let (source, to) = (x.0.cast_const(), y.0);
-                            L::enter(NarrowCorrelation { rows, source, w: &table.w, start, to, output: Output::Write });
+                            let (w, start) = (a.w.read(map * taps, taps), a.bias.map_or(T::ZERO, |b| b[map]));
+                            let (source, to, output) = (x.0.cast_const(), y.0, Output::Write);
+                            L::enter(NarrowCorrelation { rows, source, w, start, to, output });
                         }
                         Pass::Data(output) => {
-                            table.w.extend_from_slice(a.w.read(map * taps, taps));
-                            let source = rows.spread_out(y.0.cast_const(), room);
+                            let (w, start, to) = (a.w.read(map * taps, taps), T::ZERO, x.0);
+                            let source = with_gaps(y.0, rows.source, rows.width, room);
                             let output = if map == maps.start { output } else { Output::Accumulate };
-                            L::enter(NarrowCorrelation { rows, source, w: &table.w, start: T::ZERO, to: x.0, output });
+                            L::enter(NarrowCorrelation { rows, source, w, start, to, output });
                         }
                         Pass::Weight(_) => {
                             let m = map - maps.start;
                             let (room, sums) = room.split_at_mut(rows.rows() * rows.columns);
                             let sums = &mut sums[m * taps * L::N..][..taps * L::N];
-                            let gradient = rows.picked(y.0.cast_const(), room);
+                            let places = [rows.rows(), rows.columns.div_ceil(rows.pick)];
+                            let gradient = with_gaps(y.0, places, rows.columns, room);
                             L::enter(NarrowProducts { rows, source: x.0.cast_const(), gradient, sums });
                         }
                     }
@@ -140,34 +132,46 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
     }
 }
 
-impl<M> NarrowRows<M> {
+impl<M: Copy> NarrowRows<M> {
     fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// The rows of a source with zeros between their numbers, or the source itself.
-    unsafe fn spread_out<T: Real>(&self, from: *const T, room: &mut [T]) -> *const T {
-        if self.spread == 1 {
-            return from;
+    /// Shifts, masks and ends as arrays.
+    #[inline(always)]
+    fn lanes<T: Real, L: Lanes<T>, const V: usize, const K: usize>(&self) -> RowLanes<L::M, V, K> {
+        assert!(size_of::<M>() == size_of::<L::M>(), "the masks of L");
+        assert!(self.shifts.len() == K && self.masks.len() == K * V && self.ends.len() == V, "a mask for each vector");
+        // SAFETY: there are as many; masks are those of L, which has one type for them.
+        unsafe {
+            RowLanes {
+                shifts: *self.shifts.as_ptr().cast(),
+                masks: *self.masks.as_ptr().cast(),
+                ends: *self.ends.as_ptr().cast(),
+            }
         }
-        let [rows, width] = self.source;
-        // SAFETY: the source has these rows.
-        let from = unsafe { std::slice::from_raw_parts(from, rows * width) };
-        from.chunks_exact(width).zip(room.chunks_exact_mut(self.width)).for_each(|(from, to)| with_zeros(to, from));
-        room.as_ptr()
     }
+}
 
-    /// The rows of a gradient with zeros where no place is, or the gradient itself.
-    unsafe fn picked<T: Real>(&self, from: *const T, room: &mut [T]) -> *const T {
-        if self.pick == 1 {
-            return from;
-        }
-        let (rows, width) = (self.rows(), self.columns.div_ceil(self.pick));
-        // SAFETY: the gradient has these rows.
-        let from = unsafe { std::slice::from_raw_parts(from, rows * width) };
-        from.chunks_exact(width).zip(room.chunks_exact_mut(self.columns)).for_each(|(from, to)| with_zeros(to, from));
-        room.as_ptr()
+/// See [`NarrowRows`].
+struct RowLanes<M, const V: usize, const K: usize> {
+    shifts: [isize; K],
+    masks: [[M; V]; K],
+    ends: [M; V],
+}
+
+/// Rows of `width` numbers as rows of `pitch`, with zeros between the numbers; the rows themselves where they have that length.
+///
+/// # Safety
+/// There are so many rows.
+unsafe fn with_gaps<T: Real>(from: *const T, [rows, width]: [usize; 2], pitch: usize, room: &mut [T]) -> *const T {
+    if width == pitch {
+        return from;
     }
+    // SAFETY: the caller's promise.
+    let from = unsafe { std::slice::from_raw_parts(from, rows * width) };
+    from.chunks_exact(width).zip(room.chunks_exact_mut(pitch)).for_each(|(from, to)| with_zeros(to, from));
+    room.as_ptr()
 }
 
 /// Calls `$f::<L, V, K>` for so many vectors and columns of the kernel.
@@ -214,13 +218,9 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
     unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
         let r = self.rows;
         debug_assert!(r.reads.iter().all(|(_, k)| (k + 1) * K <= self.w.len()), "a weight for each tap");
-        assert!(
-            r.shifts.len() == K && r.masks.len() == K * V && r.ends.len() == V && size_of::<M>() == size_of::<L::M>()
-        );
-        // SAFETY: masks are those of L, which has one type for them; what they cover lies in the rows.
+        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        // SAFETY: what the masks cover lies in the rows.
         unsafe {
-            let (masks, ends) = (*r.masks.as_ptr().cast::<[[L::M; V]; K]>(), *r.ends.as_ptr().cast::<[L::M; V]>());
-            let shifts: [isize; K] = *r.shifts.as_ptr().cast();
             for i in 0..r.rows() {
                 let mut v = [L::splat(self.start); V];
                 for &(row, k) in &r.reads[r.starts[i]..r.starts[i + 1]] {
@@ -240,7 +240,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     }
                     let (all, n) = (all.as_flattened(), r.columns.div_ceil(2));
                     let to = std::slice::from_raw_parts_mut(self.to.add(i * n), n);
-                    to.iter_mut().zip(all.as_chunks::<2>().0).for_each(|(t, s)| *t = s[0]);
+                    every_second(to, all);
                     continue;
                 }
                 for j in 0..V {
@@ -276,14 +276,10 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
     #[inline(always)]
     unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
         let r = self.rows;
-        assert!(
-            r.shifts.len() == K && r.masks.len() == K * V && r.ends.len() == V && size_of::<M>() == size_of::<L::M>()
-        );
+        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
         let kernel_rows = self.sums.len() / (K * L::N);
         // SAFETY: as above; there is a vector of sums for each tap.
         unsafe {
-            let (masks, ends) = (*r.masks.as_ptr().cast::<[[L::M; V]; K]>(), *r.ends.as_ptr().cast::<[L::M; V]>());
-            let shifts: [isize; K] = *r.shifts.as_ptr().cast();
             for kernel_row in 0..kernel_rows {
                 let sums = self.sums.as_mut_ptr().add(kernel_row * K * L::N);
                 let mut v = [L::splat(T::ZERO); K];
