@@ -178,6 +178,12 @@ pub trait Function: Described + Any + Send + Sync {
         None
     }
 
+    /// True if whole numbers keep their type: index inputs come to the host's kernels as they are, and outputs are of the first
+    /// one's type, if that is one of whole numbers.
+    fn keeps_whole_types(&self) -> bool {
+        false
+    }
+
     /// True if the output is the first input's memory under another shape.
     fn is_view(&self) -> bool {
         false

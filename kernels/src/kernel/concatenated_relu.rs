@@ -10,6 +10,7 @@ use crate::expr::Formula;
 use crate::kernel::range::cuda::range;
 use crate::shape::Shape;
 use crate::tile::Walk;
+use crate::tile::formula::apply_rows;
 use crate::with_real;
 use smallvec::smallvec;
 
@@ -32,6 +33,9 @@ impl Halves {
         Shape::from([self.outer, halves, self.inner])
     }
 }
+
+/// Elements of rows that are worth a run of their own.
+const ROW: usize = 128;
 
 /// 1 and -1, in the type to compute in.
 fn signs(place: Place, dtype: DType) -> Result<Data> {
@@ -58,6 +62,14 @@ impl Call for Halves {
     fn backward(&self, _run: &Run, Gradients { y, gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(whole), Some(y), Some(gy), Some(gx)) = (&self.whole, &y[0], &gy[0], &gx[0]) else { return Ok(()) };
         if gx.data.is_empty() {
+            return Ok(());
+        }
+        let (n, size) = (self.inner, 2 * self.inner);
+        if gx.data.place() == Place::Host && n >= ROW {
+            with_real!(gx.data.dtype(), T => {
+                let (y, gy): (&[T], &[T]) = (y.data.as_slice(), gy.data.as_slice());
+                apply_rows(whole, &[y, &y[n..], gy, &gy[n..]], size, gx.data.as_mut_slice(), n, gx.output);
+            });
             return Ok(());
         }
         let walk = || Walk::Strided(0, smallvec![(self.outer, 2 * self.inner as isize), (self.inner, 1)]);

@@ -135,7 +135,8 @@ impl RandomSeed {
     }
 
     fn draw(&self, saved: &Saved, again: bool) -> Draw {
-        let last = saved.value::<Draw>();
+        // The node may keep something else.
+        let last = saved.value::<Draw>().or_else(|| *lock(&self.last));
         let draw = last.filter(|_| again).unwrap_or_else(|| self.next(last.as_ref()));
         saved.keep(draw);
         *lock(&self.last) = Some(draw);

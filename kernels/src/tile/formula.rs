@@ -2,8 +2,10 @@
 
 use super::{Destination, Source, TileProgram, Walk};
 use crate::array::Output;
-use crate::expr::Formula;
+use crate::expr::{Expr, Formula};
+use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
+use smallvec::SmallVec;
 
 /// An input of a formula.
 pub struct FormulaInput<'a, T> {
@@ -22,6 +24,38 @@ impl<'a, T> FormulaInput<'a, T> {
     }
 }
 
+/// The program of a formula over `k` inputs; what it is added to is one more.
+fn program<T: SimdReal>(f: &Formula, k: usize, output: Output) -> TileProgram<T> {
+    let with_old = |v: &[Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
+    match output {
+        Output::Write => TileProgram::of(f),
+        Output::Accumulate => TileProgram::of(&Formula::new(k + 1, with_old)),
+    }
+}
+
+/// As [`apply`], row by row: rows of `n` elements of y, and of inputs that each have the next row `stride` elements on.
+///
+/// # Panics
+/// If an input is too short.
+pub fn apply_rows<T: SimdReal>(f: &Formula, x: &[&[T]], stride: usize, y: &mut [T], n: usize, output: Output) {
+    if y.is_empty() {
+        return;
+    }
+    let last = (y.len() / n - 1) * stride;
+    assert!(y.len() % n == 0 && x.iter().all(|x| x.len() >= last + n), "inputs as long as their rows");
+    let program = program::<T>(f, x.len(), output);
+    let (size, add) = (y.len() * (program.loops() + 1), output == Output::Accumulate);
+    let (x, to): (Vec<_>, _) = (x.iter().map(|x| SendPtr::of(x)).collect(), SendPtr(y.as_mut_ptr()));
+    tasks::share(y.len() / n, size, |row| {
+        let dense = |p: SendPtr<T>| Source { ptr: p.0 as *const u8, dtype: T::DTYPE, walk: Walk::Dense };
+        let old = to.add(row * n);
+        let sources: SmallVec<[Source; 6]> =
+            x.iter().map(|x| dense(x.add(row * stride))).chain(add.then(|| dense(old))).collect();
+        // SAFETY: the rows lie inside; those of y do not overlap, and an input that overlaps one is that row itself.
+        unsafe { program.run_part(0, n, &sources, &[Destination { ptr: old.0 as *mut u8, dtype: T::DTYPE }], &[]) };
+    });
+}
+
 /// `y = f(x..)`, or `y += f(x..)`.
 ///
 /// # Panics
@@ -31,12 +65,7 @@ pub fn apply<T: SimdReal>(f: &Formula, x: &[FormulaInput<T>], y: &mut [T], outpu
         return;
     }
     assert!(x.iter().all(|o| o.reaches(y.len())), "inputs as long as their walks");
-    let k = x.len();
-    let with_old = |v: &[crate::expr::Expr]| vec![Some(&v[k] + v[k].place(f, &v[..k]))];
-    let program = match output {
-        Output::Write => TileProgram::<T>::of(f),
-        Output::Accumulate => TileProgram::<T>::of(&Formula::new(k + 1, with_old)),
-    };
+    let program = program::<T>(f, x.len(), output);
     let ptr = y.as_mut_ptr() as *mut u8;
     let source =
         |o: &FormulaInput<T>| Source { ptr: o.data.as_ptr() as *const u8, dtype: T::DTYPE, walk: o.walk.clone() };

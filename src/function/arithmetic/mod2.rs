@@ -19,12 +19,12 @@ function! {
 }
 
 function! {
-    /// Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave the width of x's
-    /// type (64 bits where that is not a whole number's) are lost. No gradient.
+    /// Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave x's type (64 bits
+    /// where that is not one of whole numbers) are lost. No gradient.
     BitShift bit_shift in Special, forward_on_any_device
     inputs { x [index]: "N-D array of whole numbers.", shift [index]: "N-D array of distances, 0 or more." }
     args { direction: String = "LEFT".to_string(), "'LEFT' or 'RIGHT'." }
-    outputs { y: "N-D array of the inputs' joint shape, of 64-bit whole numbers." }
+    outputs { y: "N-D array of the inputs' joint shape, of whole numbers of x's type, or else of 64 bits." }
 }
 
 fn joint(x: &[Shape], name: &str) -> Result<Shape> {
@@ -59,7 +59,7 @@ impl Function for Mod2 {
 }
 
 impl Function for BitShift {
-    fn sees_arrays(&self) -> bool {
+    fn keeps_whole_types(&self) -> bool {
         true
     }
 

@@ -88,7 +88,8 @@ fn forward<'a>(
     let mut outs: SmallVec<[ViewMut; 2]> = SmallVec::new();
     let mut apart: SmallVec<[(usize, DType); 2]> = SmallVec::new();
     for (i, (a, shape)) in y.iter().zip(&setup.y).enumerate() {
-        let own = f.function.output_dtype(i);
+        let first = x.first().filter(|_| f.function.keeps_whole_types()).map(|x| x.dtype());
+        let own = first.filter(|d| is_whole(*d)).or_else(|| f.function.output_dtype(i));
         let (stored, kernel) = (own.unwrap_or(dtype), own.unwrap_or(compute));
         let data = if let Some(over) = over.filter(|a| is_alone(a)) {
             over.modify_at(place, dtype)?.of(shape.size())?
@@ -246,10 +247,20 @@ fn read_view<'a>(
 ) -> Result<View<'a>> {
     let data = match view {
         Some(view) => return View::of(a.read_at(place, f.kernel_dtype(place))?, view),
-        None if f.function.def().input(i).kind == InputKind::Index => ops::indices(a, shape.size(), place)?,
+        None if f.function.def().input(i).kind == InputKind::Index => match a.dtype() {
+            own if place == Place::Host && is_whole(own) && f.function.keeps_whole_types() => {
+                a.read_at(place, own)?.of(shape.size())?
+            }
+            _ => ops::indices(a, shape.size(), place)?,
+        },
         None => a.read_at(place, f.kernel_dtype(place))?.of(shape.size())?,
     };
     Ok(View::new(shape, data))
+}
+
+/// Whether a type is one of whole numbers.
+fn is_whole(dtype: DType) -> bool {
+    !dtype.is_float() && dtype != DType::Bool
 }
 
 /// True if an output is one of the inputs too: then the kernel writes elsewhere first.

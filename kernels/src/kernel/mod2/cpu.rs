@@ -1,6 +1,7 @@
 //! On the host: arrays of one shape, by loops that the compiler makes vectors of.
 
-use crate::dtype::DType;
+use crate::array::Data;
+use crate::dtype::{DType, Element};
 use crate::pool::tasks;
 use crate::simd::{self, Body, SimdReal, Vector};
 
@@ -69,9 +70,78 @@ fn quick<T: Rest>(a: &[T], b: &[T], y: &mut [T]) -> bool {
 }
 
 /// A distance that is none.
-pub(super) fn negative(by: &[i64]) -> Option<i64> {
-    let any = by.iter().fold(0, |any, by| any | by) < 0;
-    if any { by.iter().copied().find(|by| *by < 0) } else { None }
+pub(super) fn negative<T: Whole>(by: &[T]) -> Option<i64> {
+    let is_negative = |by: &T| *by < T::default();
+    let any = by.iter().fold(false, |any, by| any | is_negative(by));
+    if any { by.iter().copied().find(is_negative).map(|by| by.to_f64() as i64) } else { None }
+}
+
+/// Whole numbers whose bits are moved within their own type.
+pub(super) trait Whole: Element + PartialOrd {
+    /// By 0 or more.
+    fn moved<const LEFT: bool>(self, by: Self) -> Self;
+}
+
+macro_rules! whole {
+    ($($t:ty)*) => {$(
+        impl Whole for $t {
+            #[inline(always)]
+            #[allow(unused_comparisons)] // types without a sign
+            fn moved<const LEFT: bool>(self, by: $t) -> $t {
+                let (is_far, sign) = (by >= <$t>::BITS as $t, if !LEFT && self < 0 { !0 } else { 0 });
+                let moved = if LEFT { self.wrapping_shl(by as u32) } else { self.wrapping_shr(by as u32) };
+                if is_far { sign } else { moved }
+            }
+        }
+    )*};
+}
+whole!(i8 u8 i16 u16 i32 u32 i64 u64);
+
+/// Moves the bits of all of `x`, where all three are of one type of whole numbers; a negative distance is the error.
+pub(super) fn shifted(left: bool, x: &Data, by: &Data, y: &Data) -> Result<(), i64> {
+    macro_rules! of_type {
+        ($($dtype:ident $t:ty),*) => {
+            match y.dtype() {
+                $(DType::$dtype => shifted_of::<$t>(left, x.as_slice(), by.as_slice(), y.as_mut_slice()),)*
+                dtype => unreachable!("{dtype} is no type of whole numbers"),
+            }
+        };
+    }
+    of_type!(I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64)
+}
+
+fn shifted_of<T: Whole>(left: bool, x: &[T], by: &[T], y: &mut [T]) -> Result<(), i64> {
+    if let Some(by) = negative(by) {
+        return Err(by);
+    }
+    tasks::parts(y, TASK, |task, y| {
+        let at = task * TASK..task * TASK + y.len();
+        let job = Shifts { left, x: &x[at.clone()], by: &by[at], y: tasks::Shared(y.as_mut_ptr()) };
+        // SAFETY: y has as many elements as x and by, and is this task's.
+        unsafe { simd::run::<f64>(&job) };
+    });
+    Ok(())
+}
+
+struct Shifts<'a, T> {
+    left: bool,
+    x: &'a [T],
+    by: &'a [T],
+    y: tasks::Shared<T>,
+}
+
+/// Vectors of whole numbers: those that the compiler makes, with the instructions that it may use here.
+impl<T: Whole> Body<f64> for Shifts<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = f64>>(&self) {
+        // SAFETY: the caller's promise.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.x.len()) };
+        let all = y.iter_mut().zip(self.x).zip(self.by);
+        match self.left {
+            true => all.for_each(|((y, &x), &by)| *y = x.moved::<true>(by)),
+            false => all.for_each(|((y, &x), &by)| *y = x.moved::<false>(by)),
+        }
+    }
 }
 
 /// How bits are moved.
@@ -83,6 +153,11 @@ pub(super) struct Bits {
 }
 
 impl Bits {
+    pub fn of(dtype: DType, left: bool) -> Bits {
+        let signed = !matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64);
+        Bits { width: 8 * dtype.size() as u32, signed, left }
+    }
+
     /// Moves the lowest `width` bits by 0 or more; a number of a type with a sign keeps it.
     #[inline(always)]
     pub(super) fn moved(&self, x: i64, by: i64) -> i64 {
@@ -194,6 +269,32 @@ mod tests {
             assert!((0..40).all(|i| y[i] == bits.moved(x[i], by[i])));
         }
         assert_eq!(negative(&[3, -2, -1]), Some(-2));
-        assert_eq!(negative(&[]), None);
+        assert_eq!(negative::<u8>(&[]), None);
+    }
+
+    fn check_type<T: Whole>() {
+        for left in [true, false] {
+            let bits = Bits::of(T::DTYPE, left);
+            let all: Vec<[i64; 2]> = (-70..70).flat_map(|x| (0..90).map(move |by| [x, by])).collect();
+            let of = |k: usize| all.iter().map(|v| T::from_f64(v[k] as f64)).collect::<Vec<T>>();
+            let (x, by) = (of(0), of(1));
+            let mut y = vec![T::default(); all.len()];
+            assert_eq!(shifted_of(left, &x, &by, &mut y), Ok(()));
+            for (y, (x, by)) in y.iter().zip(x.iter().zip(&by)) {
+                let [x, by] = [x, by].map(|v| v.to_f64() as i128 as i64);
+                assert_eq!(y.to_f64() as i128 as i64, T::from_f64(bits.moved(x, by) as f64).to_f64() as i128 as i64);
+            }
+        }
+    }
+
+    #[test]
+    fn types_move_their_own_bits() {
+        check_type::<i8>();
+        check_type::<u8>();
+        check_type::<i16>();
+        check_type::<u16>();
+        check_type::<i32>();
+        check_type::<u32>();
+        assert_eq!(shifted_of(true, &[1i8, 2], &[1, -2], &mut [0; 2]), Err(-2));
     }
 }

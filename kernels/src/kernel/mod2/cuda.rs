@@ -2,7 +2,6 @@
 
 use super::Pairs;
 use crate::array::Data;
-use crate::call::View;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 
@@ -24,12 +23,12 @@ fn table(p: &Pairs) -> Result<Vec<u8>> {
 }
 
 /// The kernel over all pairs, with two numbers of its own.
-pub(super) fn run(kernel: &str, p: &Pairs, x: &[View], y: &Data, [first, second]: [i64; 2]) -> Result<()> {
+pub(super) fn run(kernel: &str, p: &Pairs, x: &[&Data; 2], y: &Data, [first, second]: [i64; 2]) -> Result<()> {
     if y.is_empty() {
         return Ok(());
     }
     let gpu = y.gpu();
-    let launch = gpu.launch("mod2", kernel)?.array(&x[0].data).array(&x[1].data).array(y);
+    let launch = gpu.launch("mod2", kernel)?.array(x[0]).array(x[1]).array(y);
     // SAFETY: the arrays have the sizes of the table.
     unsafe { launch.table(&table(p)?)?.size(y.len()).long(first).long(second).run(gpu.grid(y.len())) }
 }

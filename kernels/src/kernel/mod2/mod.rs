@@ -3,7 +3,7 @@
 mod cpu;
 mod cuda;
 
-use crate::array::Place;
+use crate::array::{Data, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ impl Call for Mod2 {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let floor = !self.1 && !run.inputs[0].dtype().is_float();
         if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::run("mod2", &self.0, x, &y[0].data, [floor as i64, 0]);
+            return cuda::run("mod2", &self.0, &[&x[0].data, &x[1].data], &y[0].data, [floor as i64, 0]);
         }
         if self.0.is_plain() {
             match run.dtype {
@@ -59,42 +59,43 @@ pub struct BitShift {
     pub left: bool,
 }
 
-impl BitShift {
-    /// The bits of the type that x had.
-    fn width(run: &Run) -> u32 {
-        match run.inputs[0].dtype() {
-            dtype @ (DType::I8 | DType::U8 | DType::I16 | DType::U16 | DType::I32 | DType::U32) => {
-                8 * dtype.size() as u32
-            }
-            _ => 64,
+impl Call for BitShift {
+    /// The result is of x's type if that is one of whole numbers, else of 64 bits. A negative distance is an error on the host; a
+    /// GPU, which would have to wait for the check, gives 0.
+    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let (x, by, y) = (&x[0], &x[1], &y[0].data);
+        let is_plain = self.pairs.is_plain() && [x.dtype(), by.dtype()] == [y.dtype(); 2];
+        if is_plain && y.place() == Place::Host {
+            return cpu::shifted(self.left, &x.data, &by.data, y).map_err(BitShift::negative);
         }
+        let wide = if y.dtype() == DType::I64 { y.clone() } else { Data::new_at(y.place(), DType::I64, y.len())? };
+        self.in_64_bits(cpu::Bits::of(y.dtype(), self.left), x, by, &wide)?;
+        if y.dtype() == DType::I64 { Ok(()) } else { y.take(&wide) }
     }
 }
 
-impl Call for BitShift {
-    /// A negative distance is an error on the host; a GPU, which would have to wait for the check, gives 0.
-    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let dtype = run.inputs[0].dtype();
-        let signed = !matches!(dtype, DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64);
-        let width = BitShift::width(run);
-        if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::run(
-                "bit_shift",
-                &self.pairs,
-                x,
-                &y[0].data,
-                [self.left as i64, width as i64 * 2 + signed as i64],
-            );
+impl BitShift {
+    fn negative(by: i64) -> Error {
+        Error::arg("shift", "distances of 0 or more").actual_index(by)
+    }
+
+    /// Arrays of any types and shapes.
+    fn in_64_bits(&self, bits: cpu::Bits, x: &View, by: &View, y: &Data) -> Result<()> {
+        if let Place::Gpu(_) = y.place() {
+            let kind = [self.left as i64, bits.width as i64 * 2 + bits.signed as i64];
+            return cuda::run("bit_shift", &self.pairs, &[&x.data, &by.data], y, kind);
         }
-        if let Some(by) = cpu::negative(x[1].slice::<i64>()) {
-            return Err(Error::arg("shift", "distances of 0 or more").actual_index(by));
+        let wide = |x: &View| if x.dtype() == DType::I64 { Ok(x.data.clone()) } else { x.data.converted(DType::I64) };
+        let (x, by) = (View::new(x.shape, wide(x)?), View::new(by.shape, wide(by)?));
+        if let Some(by) = cpu::negative(by.slice::<i64>()) {
+            return Err(BitShift::negative(by));
         }
-        let bits = cpu::Bits { width, signed, left: self.left };
         if self.pairs.is_plain() {
-            cpu::shifts(bits, x[0].slice(), x[1].slice(), y[0].slice());
+            cpu::shifts(bits, x.slice(), by.slice(), y.as_mut_slice());
             return Ok(());
         }
-        let (a, b, mut y) = (x[0].view::<i64>(), x[1].view::<i64>(), y[0].view::<i64>());
+        let mut y = ViewMut { shape: &self.pairs.y, data: y.clone() };
+        let (a, b, mut y) = (x.view::<i64>(), by.view::<i64>(), y.view::<i64>());
         Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(|y, &a, &b| *y = bits.moved(a, b));
         Ok(())
     }

@@ -29,6 +29,12 @@ pub(super) fn next(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
     numbers(DrawPolicy::Next { seed: seed.twin(), again: run.again }, run)
 }
 
+/// The next draw of a function's stream, or its last one where the run is a repetition. For functions that [save](Run::save)
+/// something else, in whose place a repetition leaves no draw.
+pub(super) fn next_beside(seed: &RandomSeed, run: &Run) -> Result<DrawSource> {
+    next_or_last(seed, run, run.again)
+}
+
 /// The next draw of a function's stream, or its last one. It may be found where the node keeps something else.
 pub(super) fn next_or_last(seed: &RandomSeed, run: &Run, again: bool) -> Result<DrawSource> {
     match again {

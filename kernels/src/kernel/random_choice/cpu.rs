@@ -1,10 +1,11 @@
 //! On the host.
 
 use super::Choice;
+use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::error::{Error, Result};
-use crate::pool::tasks;
+use crate::pool::tasks::{self, Shared};
 
 pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]) -> Result<()> {
     w.chunks(c.n).try_for_each(|w| check(c, w))?;
@@ -14,6 +15,24 @@ pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]
         if c.replace { with_replacement(w, u, y) } else { without(w, u, y) }
     });
     Ok(())
+}
+
+/// Adds each pick's gradient to its element's.
+pub(super) fn put_back<T: Real>(c: &Choice, picked: &[i64], gy: &[T], gx: &mut [T], output: Output) {
+    if gx.is_empty() {
+        return;
+    }
+    let gx = Shared(gx.as_mut_ptr());
+    let gx = &gx;
+    tasks::share(c.rows, gy.len(), move |row| {
+        // SAFETY: this row, which is this task's own.
+        let gx = unsafe { std::slice::from_raw_parts_mut(gx.0.add(row * c.n), c.n) };
+        if output == Output::Write {
+            gx.fill(T::ZERO);
+        }
+        let row = row * c.picks..(row + 1) * c.picks;
+        picked[row.clone()].iter().zip(&gy[row]).for_each(|(&i, &g)| gx[i as usize] = gx[i as usize] + g);
+    });
 }
 
 fn check<T: Real>(c: &Choice, w: &[T]) -> Result<()> {

@@ -4,13 +4,14 @@ mod cpu;
 mod cuda;
 
 use super::gather::Picks;
-use super::random;
-use crate::array::{Data, Place};
-use crate::call::{Call, Run, View, ViewMut};
+use super::{ops, random};
+use crate::array::{Data, Output, Place};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
+use smallvec::SmallVec;
 
 /// How many are picked from each of `rows` rows of `n` elements.
 #[derive(Clone, Copy)]
@@ -54,19 +55,60 @@ pub struct RandomChoice {
     pub choice: Choice,
 }
 
+/// The elements' numbers of a forward pass.
+struct ChosenElements(Data);
+
 impl Call for RandomChoice {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let Choice { rows, n, picks, .. } = self.choice;
         let indices = Data::new_at(y[0].data.place(), DType::I64, rows * picks)?;
-        self.choice.indices(random::next(&self.seed, run)?, &x[1].data, &indices)?;
-        if indices.is_empty() {
-            return Ok(());
+        self.choice.indices(random::next_beside(&self.seed, run)?, &x[1].data, &indices)?;
+        if !indices.is_empty() {
+            Picks { batch: rows, outer: 1, n, inner: 1, picks }.pick(&x[0].data, &indices, &y[0].data)?;
         }
-        Picks { batch: rows, outer: 1, n, inner: 1, picks }.pick(&x[0].data, &indices, &y[0].data)
+        if run.keep {
+            run.save(ChosenElements(indices));
+        } else if !run.again && indices.place() == Place::Host {
+            run.saved.clear(); // the draw is no picks
+        }
+        Ok(())
     }
 
     fn scratch(&self, _dtype: DType) -> [usize; 2] {
         self.choice.scratch()
+    }
+
+    fn saves(&self, _dtype: DType) -> Option<usize> {
+        Some(self.choice.rows.saturating_mul(self.choice.picks).saturating_mul(DType::I64.size()))
+    }
+
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        Some(Needs::NONE)
+    }
+
+    /// Both inputs have the same gradient. On the host, since a GPU keeps no numbers.
+    fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
+        let Some(gy) = &gy[0] else {
+            let written = gx.iter().flatten().filter(|gx| gx.output == Output::Write);
+            return written.map(|gx| ops::fill(&gx.data, 0.0)).collect();
+        };
+        let chosen = run.saved::<ChosenElements>().ok_or_else(|| {
+            Error::graph("the picks of the forward pass are missing").hint("call forward() before backward()")
+        })?;
+        // What is written first may be added to the other one.
+        let mut all: SmallVec<[&GradMut; 2]> = gx.iter().flatten().collect();
+        all.sort_by_key(|gx| gx.output != Output::Write);
+        for (k, to) in all.iter().enumerate() {
+            if k > 0 && all[0].output == Output::Write {
+                ops::put(&to.data, &all[0].data, to.output)?;
+                continue;
+            }
+            with_real!(to.data.dtype(), T => {
+                let (gy, to_all) = (gy.data.as_slice::<T>(), to.data.as_mut_slice());
+                cpu::put_back(&self.choice, chosen.0.as_slice(), gy, to_all, to.output)
+            });
+        }
+        Ok(())
     }
 }
 
