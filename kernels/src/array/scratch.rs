@@ -98,6 +98,28 @@ impl<T: Copy> Scratch<T> {
     }
 }
 
+/// A number that may have any bits.
+///
+/// # Safety
+/// All bits are a value.
+pub unsafe trait AnyBits: Copy {}
+
+// SAFETY: numbers of the machine.
+unsafe impl AnyBits for u32 {}
+// SAFETY: as above.
+unsafe impl AnyBits for u64 {}
+// SAFETY: as above.
+unsafe impl AnyBits for f32 {}
+// SAFETY: as above.
+unsafe impl AnyBits for f64 {}
+
+impl<T: AnyBits> Scratch<T> {
+    /// Zeros, or what earlier work left there.
+    pub fn any(len: usize) -> Scratch<T> {
+        Scratch::new(len)
+    }
+}
+
 // SAFETY: whoever shares a buffer only reads it; its memory has no other owner.
 unsafe impl<T: Copy + Sync> Sync for Scratch<T> {}
 

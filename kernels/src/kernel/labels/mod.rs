@@ -7,8 +7,9 @@ use crate::array::{Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
+use crate::pool::tasks;
 use crate::shape::Shape;
-use crate::simd::SimdReal;
+use crate::simd::{self, Body, SimdReal, Vector};
 use crate::with_real;
 
 /// Labels of the classes along an axis of an array.
@@ -124,24 +125,52 @@ pub struct TopErrors {
     pub most: i64,
 }
 
-/// A score that is NaN may be any, so the label does not win over it, nor with it.
-fn is_as_large<T: PartialOrd>(score: T, label: T) -> bool {
-    !matches!(score.partial_cmp(&label), Some(std::cmp::Ordering::Less))
-}
+/// Rows whose labels are compared by one task.
+const ROWS: usize = 64;
 
 impl TopErrors {
     fn compute<T: SimdReal>(&self, x: &[T], labels: &[i64], y: &mut [T]) {
-        let a = self.labels.at;
-        for (r, (y, &label)) in y.iter_mut().zip(labels).enumerate() {
-            let Some(mine) = self.labels.position(r, label).map(|i| x[i]) else {
-                *y = T::ZERO;
-                continue;
-            };
+        tasks::parts(y, ROWS, |task, y| {
+            let job = RowErrors { errors: self, x, labels, first: task * ROWS, y: tasks::Shared(y.as_mut_ptr()), n: y.len() };
+            // SAFETY: y is this task's own.
+            unsafe { simd::run::<T>(&job) };
+        });
+    }
+}
+
+/// What becomes of `n` rows from number `first` on.
+struct RowErrors<'a, T> {
+    errors: &'a TopErrors,
+    x: &'a [T],
+    labels: &'a [i64],
+    first: usize,
+    y: tasks::Shared<T>,
+    n: usize,
+}
+
+impl<T: SimdReal> Body<T> for RowErrors<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        // SAFETY: the caller's promise.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.n) };
+        let (labels, a) = (&self.errors.labels, self.errors.labels.at);
+        for (r, y) in (self.first..).zip(y) {
+            let mine = labels.position(r, self.labels[r]).map(|i| self.x[i]);
             let first = r / a.inner * a.n * a.inner + r % a.inner;
-            let count = x[first..].iter().step_by(a.inner).take(a.n).filter(|v| is_as_large(**v, mine)).count();
-            *y = if count as i64 > self.most { T::ONE } else { T::ZERO };
+            // A score that is NaN may be any, so the label does not win over it, nor with it.
+            let less = mine.map_or(a.n, |mine| match a.inner {
+                1 => count_less(&self.x[first..first + a.n], mine),
+                inner => self.x[first..].iter().step_by(inner).take(a.n).filter(|v| **v < mine).count(),
+            });
+            *y = if (a.n - less) as i64 > self.errors.most && mine.is_some() { T::ONE } else { T::ZERO };
         }
     }
+}
+
+/// How many numbers are less than another one.
+#[inline(always)]
+fn count_less<T: PartialOrd + Copy>(x: &[T], than: T) -> usize {
+    x.chunks(u16::MAX as usize).map(|x| x.iter().fold(0u32, |n, v| n + (*v < than) as u32) as usize).sum()
 }
 
 impl Call for TopErrors {

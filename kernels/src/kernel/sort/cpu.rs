@@ -2,19 +2,25 @@
 
 use super::{Order, TopK};
 use crate::array::Output;
-use crate::array::scratch::Scratch;
+use crate::array::scratch::{AnyBits, Scratch};
 use crate::kernel::axis::Axis;
 use crate::pool::tasks::{Shared, share};
-use crate::simd::SimdReal;
+use crate::simd::{self, Body, SimdReal, Vector};
+use std::cell::Cell;
 
 /// A number with its key.
 pub(in crate::kernel) trait Keyed: SimdReal {
     /// What is sorted: key and place.
     type Entry: Copy + Ord + Send;
+    type Key: AnyBits + Ord + Send;
+    const LAST: Self::Key;
+    fn key(self, order: Order) -> Self::Key;
+    fn joined(key: Self::Key, place: u32) -> Self::Entry;
     /// Key and place of a number.
-    fn entry(self, order: Order, place: u32) -> Self::Entry;
-    /// The least key of some numbers, with a number in place of a place.
-    fn first(x: &[Self], order: Order, number: u32) -> Self::Entry;
+    #[inline]
+    fn entry(self, order: Order, place: u32) -> Self::Entry {
+        Self::joined(self.key(order), place)
+    }
     /// The place.
     fn place(entry: Self::Entry) -> usize;
     /// Whether two have the same key.
@@ -37,16 +43,16 @@ macro_rules! keyed {
 
         impl Keyed for $t {
             type Entry = $entry;
+            type Key = $bits;
+            const LAST: $bits = <$bits>::MAX;
 
-            #[inline]
-            fn entry(self, order: Order, $place: u32) -> $entry {
-                let $k = $key(self, order);
-                $make
+            #[inline(always)]
+            fn key(self, order: Order) -> $bits {
+                $key(self, order)
             }
 
             #[inline(always)]
-            fn first(x: &[$t], order: Order, $place: u32) -> $entry {
-                let $k = x.iter().fold(<$bits>::MAX, |least, x| least.min($key(*x, order)));
+            fn joined($k: $bits, $place: u32) -> $entry {
                 $make
             }
 
@@ -126,44 +132,126 @@ fn put_row<T: SimdReal>(places: &[u32], gy: &[T], gx: &mut [T], output: Output) 
     }
 }
 
-/// Elements that are looked at together.
-const BLOCK: usize = 16;
-
-/// Whether the first `k` of `n` are so few that most blocks have none of them.
+/// Whether the first `k` of `n` are so few that it pays to find out first what is surely none of them.
 fn are_few(n: usize, k: usize) -> bool {
-    k <= n / BLOCK / 2
+    k > 0 && k <= n / COLUMNS
 }
 
-/// Entries that are kept to find the first `k` of `n`.
-pub(super) fn entries(n: usize, k: usize) -> usize {
-    if are_few(n, k) { n / BLOCK + k * BLOCK + n % BLOCK } else { n }
+/// The first `k` entries of a row, and perhaps others, in any order.
+fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
+    if !are_few(x.len(), k) {
+        return Scratch::each(x.len(), |i| x[i].entry(order, i as u32));
+    }
+    let columns = (2 * k).next_multiple_of(COLUMNS);
+    let (mut keys, mut least) = (Scratch::any(x.len()), Scratch::<T::Key>::any(columns));
+    let (to, least_of) = (Shared(keys.as_mut_ptr()), Shared(least.as_mut_ptr()));
+    // SAFETY: there is a key for each element, and one for each column.
+    unsafe { simd::run::<T>(&RowKeys { x, order, columns, keys: to, least: least_of }) };
+    // So many columns have an element up to here.
+    let limit = *least.select_nth_unstable(k - 1).1;
+    let count = Cell::new(0);
+    // SAFETY: no entry is written.
+    unsafe { simd::run::<T>(&UpTo::<T> { keys: &keys, limit, count: &count, found: None }) };
+    let mut found = Scratch::filled(count.take(), T::joined(limit, 0));
+    let entries = Some(Shared(found.as_mut_ptr()));
+    // SAFETY: there is room for all that were counted.
+    unsafe { simd::run::<T>(&UpTo::<T> { keys: &keys, limit, count: &count, found: entries }) };
+    found
 }
 
-/// Calls `f` with the first `k` entries of a row.
-fn first<T: Keyed>(x: &[T], k: usize, order: Order, f: impl FnOnce(&[T::Entry])) {
-    let entry = |i: usize| x[i].entry(order, i as u32);
-    let mut found = if are_few(x.len(), k) { candidates(x, k, order) } else { Scratch::each(x.len(), entry) };
-    if k < found.len() {
+/// The first `k` entries of a row, in any order, and perhaps others behind them.
+fn selected<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
+    let mut found = candidates(x, k, order);
+    if (1..found.len()).contains(&k) {
         found.select_nth_unstable(k - 1);
     }
+    found
+}
+
+/// Calls `f` with the first `k` entries of a row, in order.
+fn first<T: Keyed>(x: &[T], k: usize, order: Order, f: impl FnOnce(&[T::Entry])) {
+    let mut found = selected(x, k, order);
     found[..k].sort_unstable();
     f(&found[..k]);
 }
 
-/// The elements of the `k` blocks whose own first elements come first, and those beyond the last whole block. Each of these
-/// blocks has an element that comes before all elements of the other blocks.
-fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
-    let first = |b: usize| T::first(&x[b * BLOCK..][..BLOCK], order, b as u32);
-    let mut blocks = Scratch::each(x.len() / BLOCK, first);
-    blocks.select_nth_unstable(k - 1);
-    let rest = x.len() % BLOCK;
-    Scratch::each(k * BLOCK + rest, |j| {
-        let i = match blocks[..k].get(j / BLOCK) {
-            Some(block) => T::place(*block) * BLOCK + j % BLOCK,
-            None => x.len() - rest + j % BLOCK,
+/// Neighbouring columns whose least keys are found together.
+const COLUMNS: usize = 32;
+
+/// The keys of a row; and, with the row cut into lines of some columns, the least key of each column. What is left of the row
+/// belongs to none.
+struct RowKeys<'a, T: Keyed> {
+    x: &'a [T],
+    order: Order,
+    columns: usize,
+    keys: Shared<T::Key>,
+    least: Shared<T::Key>,
+}
+
+impl<T: Keyed> Body<T> for RowKeys<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        let (x, order, n) = (self.x, self.order, self.x.len());
+        let lines = n / self.columns;
+        for column in (0..self.columns).step_by(COLUMNS) {
+            let mut least = [T::LAST; COLUMNS];
+            for at in (0..lines).map(|line| line * self.columns + column) {
+                let x: &[T; COLUMNS] = x[at..].first_chunk().expect("whole lines");
+                // SAFETY: a key for each element.
+                let keys = unsafe { &mut *self.keys.0.add(at).cast::<[T::Key; COLUMNS]>() };
+                for i in 0..COLUMNS {
+                    keys[i] = x[i].key(order);
+                    least[i] = least[i].min(keys[i]);
+                }
+            }
+            // SAFETY: a key for each column.
+            unsafe { self.least.0.add(column).cast::<[T::Key; COLUMNS]>().write(least) };
+        }
+        for i in lines * self.columns..n {
+            // SAFETY: as above.
+            unsafe { self.keys.0.add(i).write(x[i].key(order)) };
+        }
+    }
+}
+
+/// Keys that are looked at together.
+const BLOCK: usize = 16;
+
+/// The entries of the keys up to a limit: how many there are, or they themselves.
+struct UpTo<'a, T: Keyed> {
+    keys: &'a [T::Key],
+    limit: T::Key,
+    count: &'a Cell<usize>,
+    found: Option<Shared<T::Entry>>,
+}
+
+impl<T: Keyed> Body<T> for UpTo<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        let (limit, mut count) = (self.limit, 0u32);
+        let Some(found) = &self.found else {
+            for key in self.keys {
+                count += (*key <= limit) as u32;
+            }
+            return self.count.set(count as usize);
         };
-        x[i].entry(order, i as u32)
-    })
+        let mut to = found.0;
+        for (b, keys) in self.keys.chunks(BLOCK).enumerate() {
+            let any = keys.iter().fold(false, |any, key| any | (*key <= limit));
+            if !any {
+                continue;
+            }
+            for (i, &key) in keys.iter().enumerate() {
+                if key <= limit {
+                    // SAFETY: all that is found has been counted.
+                    unsafe {
+                        to.write(T::joined(key, (b * BLOCK + i) as u32));
+                        to = to.add(1);
+                    }
+                }
+            }
+        }
+    }
 }
 
 pub(super) fn top_k<T: Keyed>(c: &TopK, x: &[T], y: &mut [T], indices: Option<&mut [u64]>, saved: Option<&mut [u32]>) {
@@ -212,9 +300,8 @@ pub(super) fn add_first<T: Keyed>(c: &TopK, gy: &[T], gx: &mut [T]) {
         // SAFETY: this row, which is this task's own.
         let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row * n), n) };
         let gy = &gy[row * n..][..n];
-        first(gy, c.k, c.order, |entries| {
-            entries.iter().map(|e| T::place(*e)).for_each(|i| gx[i] += gy[i]);
-        });
+        let found = selected(gy, c.k, c.order);
+        found[..c.k].iter().map(|e| T::place(*e)).for_each(|i| gx[i] += gy[i]);
     });
 }
 

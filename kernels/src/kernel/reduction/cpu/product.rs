@@ -90,7 +90,8 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
 
 /// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
 struct ProductPlaces {
-    offsets: Scratch<usize>,
+    /// Offset and neighbours of each.
+    groups: Scratch<[usize; 2]>,
     /// Neighbours that belong to one result: groups are full but for each run's last one. Else 1, and neighbours are of
     /// neighbouring results.
     run: usize,
@@ -100,8 +101,11 @@ impl ProductPlaces {
     fn new(axes: &ReductionAxes) -> ProductPlaces {
         let run = axes.reduced_last().unwrap_or(1);
         let groups = run.div_ceil(SIDE);
-        let at = |i: usize| axes.reduced_offset(i / groups * run) + i % groups * SIDE;
-        ProductPlaces { offsets: Scratch::each(axes.count(true) / run * groups, at), run }
+        let at = |i: usize| {
+            let first = i % groups * SIDE;
+            [axes.reduced_offset(i / groups * run) + first, SIDE.min(run - first)]
+        };
+        ProductPlaces { groups: Scratch::each(axes.count(true) / run * groups, at), run }
     }
 }
 
@@ -137,11 +141,10 @@ struct ProductGroup<'a, 'b, T> {
 }
 
 impl<T: SimdReal> ProductGroup<'_, '_, T> {
-    /// Elements of group number `i`.
+    /// Elements of a group of so many neighbours.
     #[inline(always)]
-    fn width(&self, i: usize) -> usize {
-        let run = self.all.places.run;
-        if run == 1 { self.gy.len() } else { (run - i % run.div_ceil(SIDE) * SIDE).min(SIDE) }
+    fn width(&self, neighbours: usize) -> usize {
+        if self.all.places.run == 1 { self.gy.len() } else { neighbours }
     }
 
     /// What each lane begins with: its result's gradient, times the products of the other lanes if they are one result's.
@@ -169,16 +172,16 @@ impl<T: SimdReal> WithLanes<T> for ProductGroup<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let Others { x, gx, places, add, .. } = self.all;
-        let mut left = Scratch::filled(places.offsets.len(), [T::ONE; SIDE]);
+        let mut left = Scratch::filled(places.groups.len(), [T::ONE; SIDE]);
         let mut product = [T::ONE; SIDE];
-        for (i, (left, &at)) in left.iter_mut().zip(places.offsets.iter()).enumerate() {
+        for (left, &[at, n]) in left.iter_mut().zip(places.groups.iter()) {
             *left = product;
-            let n = self.width(i);
+            let n = self.width(n);
             times(&mut product, &x[self.base + at..][..n]);
         }
         let mut right = self.begin(&product);
-        for (i, (left, &at)) in left.iter().zip(places.offsets.iter()).enumerate().rev() {
-            let n = self.width(i);
+        for (left, &[at, n]) in left.iter().zip(places.groups.iter()).rev() {
+            let n = self.width(n);
             // SAFETY: inside the gradient; each result has elements of its own.
             let gx = unsafe { gx.slice(self.base + at, n) };
             put(gx, left, &right, *add);
