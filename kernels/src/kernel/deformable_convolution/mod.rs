@@ -129,6 +129,6 @@ impl Call for DeformableConvolution {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.columns() * dtype.size(), 0]
+        [self.columns() * dtype.size() + self.warp(1).scratch(dtype), 0]
     }
 }

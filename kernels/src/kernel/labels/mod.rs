@@ -131,7 +131,8 @@ const ROWS: usize = 64;
 impl TopErrors {
     fn compute<T: SimdReal>(&self, x: &[T], labels: &[i64], y: &mut [T]) {
         tasks::parts(y, ROWS, |task, y| {
-            let job = RowErrors { errors: self, x, labels, first: task * ROWS, y: tasks::Shared(y.as_mut_ptr()), n: y.len() };
+            let job =
+                RowErrors { errors: self, x, labels, first: task * ROWS, y: tasks::Shared(y.as_mut_ptr()), n: y.len() };
             // SAFETY: y is this task's own.
             unsafe { simd::run::<T>(&job) };
         });

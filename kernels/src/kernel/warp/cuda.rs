@@ -2,12 +2,18 @@
 
 use super::{Warp, WarpWindow};
 use crate::array::{Data, Output};
+use crate::call::View;
 use crate::cuda::launch::Launch;
 use crate::cuda::team::{is_double, named};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::expr::Formula;
 use crate::kernel::gather::Picks;
 use crate::kernel::gather::cuda::scatter;
+use crate::kernel::moves::Moves;
+use crate::kernel::ops;
+use crate::shape::Shape;
+use crate::tile::Walk;
 
 fn sizes(launch: Launch, w: &Warp) -> Launch {
     let launch = launch.size(w.channels).flag(w.channel_last);
@@ -41,4 +47,27 @@ pub(super) fn spread(w: &Warp, gy: &Data, grid: &Data, mask: Option<&Data>, gx: 
     let (outer, inner) = if w.channel_last { (1, w.channels) } else { (w.channels, 1) };
     let picks = Picks { batch: w.batch, outer, n: w.image(), inner, picks };
     scatter(&picks, &numbers, &parts, gx, output)
+}
+
+/// The images differentiated along each axis, times the gradient, summed over the channels.
+pub(super) fn by_places(w: &Warp, [x, gy, grid]: [&Data; 3], to: &Data, output: Output) -> Result<()> {
+    let (places, channels) = (w.places(), w.channels);
+    let read = Data::new_at(to.place(), to.dtype(), gy.len())?;
+    let sums = Data::new_at(to.place(), to.dtype(), w.batch * places)?;
+    let product = Formula::new(2, |v| vec![Some(&v[0] * &v[1])]);
+    let (shape, summed) = match w.channel_last {
+        true => ([w.batch, places, channels], [false, false, true]),
+        false => ([w.batch, channels, places], [false, true, false]),
+    };
+    for component in 0..w.dims {
+        let mut along = w.clone();
+        along.order[2 - component] += 1;
+        gather(&along, x, grid, None, &read)?;
+        ops::formula(&product, &[(&read, Walk::Dense), (gy, Walk::Dense)], &read, Output::Write)?;
+        ops::sum(&View::new(&Shape::from(shape), read.clone()), &summed, &sums, Output::Write)?;
+        let (first, stride) = if w.flow { (component * places, 1) } else { (component, w.dims) };
+        let moves = Moves::new(first, 0).axis(w.batch, (w.dims * places) as isize, places as isize);
+        ops::moves(moves.axis(places, stride as isize, 1), to, &sums, output)?;
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ mod cuda;
 
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::with_real;
 
@@ -107,10 +108,11 @@ impl Warp {
     /// The place on axis `a` of what number `v` says for an element of the result whose origin is `i`, and its derivative by `v`.
     fn place(&self, a: usize, i: f64, v: f64) -> (f64, f64) {
         let n = self.from[a] as f64;
-        let (place, by) = match (self.flow, self.corners) {
-            (true, _) => (i + v, 1.0),
-            (_, true) => ((v + 1.0) / 2.0 * (n - 1.0), (n - 1.0) / 2.0),
-            _ => (((v + 1.0) * n - 1.0) / 2.0, n / 2.0),
+        let by = self.slope(a);
+        let place = match (self.flow, self.corners) {
+            (true, _) => i + v,
+            (_, true) => (v + 1.0) / 2.0 * (n - 1.0),
+            _ => ((v + 1.0) * n - 1.0) / 2.0,
         };
         let clamped = |place: f64, by: f64| match place {
             p if p < 0.0 => (0.0, 0.0),
@@ -136,8 +138,18 @@ impl Warp {
         }
     }
 
-    /// What the result is made of along axis `a`.
-    pub fn pair(&self, a: usize, i: f64, v: f64) -> Pair {
+    /// The derivative of a place on axis `a` by what says it, inside the image.
+    fn slope(&self, a: usize) -> f64 {
+        let n = self.from[a] as f64;
+        match (self.flow, self.corners) {
+            (true, _) => 1.0,
+            (_, true) => (n - 1.0) / 2.0,
+            _ => n / 2.0,
+        }
+    }
+
+    /// What the result is made of along axis `a`, differentiated `order` times.
+    fn pair(&self, a: usize, order: u8, i: f64, v: f64) -> Pair {
         let n = self.from[a] as f64;
         let (place, by) = self.place(a, i, v);
         let inside = |p: f64| match self.padding {
@@ -146,11 +158,11 @@ impl Warp {
         };
         if self.nearest {
             // NaN stays NaN.
-            let weight = if self.order[a] > 0 { 0.0 } else { 1.0 + 0.0 * place };
+            let weight = if order > 0 { 0.0 } else { 1.0 + 0.0 * place };
             return Pair { at: [inside(place.round()), None], weight: [weight, 0.0] };
         }
         let (first, t) = (place.floor(), place - place.floor());
-        let weight = match self.order[a] {
+        let weight = match order {
             0 => [1.0 - t, t],
             1 => [-by + 0.0 * t, by + 0.0 * t],
             _ => [0.0; 2],
@@ -165,8 +177,22 @@ impl Warp {
         }
         with_real!(y.dtype(), T => {
             cpu::gather(self, x.as_slice::<T>(), grid.as_slice(), mask.map(|m| m.as_slice()), y.as_mut_slice())
-        });
-        Ok(())
+        })
+    }
+
+    /// Bytes that [`Warp::gather`] works in.
+    pub(crate) fn scratch(&self, dtype: DType) -> usize {
+        cpu::counted_sides(self, dtype)[0]
+    }
+
+    /// The gradient by what says the places, of a result with the gradient gy.
+    fn by_places(&self, [x, gy, grid]: [&Data; 3], to: &Data, output: Output) -> Result<()> {
+        if let Place::Gpu(_) = to.place() {
+            return cuda::by_places(self, [x, gy, grid], to, output);
+        }
+        with_real!(to.dtype(), T => {
+            cpu::by_places(self, [x.as_slice::<T>(), gy.as_slice(), grid.as_slice()], to.as_mut_slice(), output)
+        })
     }
 
     /// The transpose.
@@ -185,25 +211,48 @@ impl Warp {
 /// Reads images.
 pub struct WarpGather(pub Warp);
 
+impl WarpGather {
+    /// Whether there is a kernel for the gradient of the places too.
+    fn tells_places(&self) -> bool {
+        self.0.window.is_none() && !self.0.nearest && self.0.order == [0; 3]
+    }
+}
+
 impl Call for WarpGather {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.gather(&x[0].data, &x[1].data, x.get(2).map(|m| &m.data), &y[0].data)
     }
 
-    /// The rule makes images read along an axis, and their products, for the gradient of the places.
-    fn backward_scratch(&self, want: &[bool]) -> usize {
-        if self.0.nearest || !want[1] { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        let [read, added] = cpu::counted_sides(&self.0, dtype);
+        [read, if self.tells_places() { read.max(added) } else { added }]
     }
 
-    /// That of the images alone.
+    /// The rule makes images read along an axis, and their products, for the gradient of the places.
+    fn backward_scratch(&self, want: &[bool]) -> usize {
+        let has_kernel = self.0.nearest || !want[1] || self.tells_places();
+        if has_kernel { 0 } else { 2 * self.0.batch * self.0.channels * self.0.places() }
+    }
+
+    /// Not that of a mask, nor that of the places where they are those of a kernel.
     fn needs(&self, want: &[bool]) -> Option<Needs> {
-        want[1..].iter().all(|w| !w).then_some(Needs { x: 0b110, y: 0 })
+        match want {
+            [_, false, rest @ ..] if !rest.contains(&true) => Some(Needs { x: 0b110, y: 0 }),
+            [_, true] if self.tells_places() => Some(Needs { x: 0b11, y: 0 }),
+            _ => None,
+        }
     }
 
     fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
-        let (Some(gy), Some(gx), Some(grid)) = (&gy[0], &gx[0], &x[1]) else { return Ok(()) };
-        let mask = x.get(2).and_then(|m| m.as_ref()).map(|m| &m.data);
-        self.0.spread(&gy.data, &grid.data, mask, &gx.data, gx.output)
+        let (Some(gy), Some(grid)) = (&gy[0], &x[1]) else { return Ok(()) };
+        if let Some(gx) = &gx[0] {
+            let mask = x.get(2).and_then(|m| m.as_ref()).map(|m| &m.data);
+            self.0.spread(&gy.data, &grid.data, mask, &gx.data, gx.output)?;
+        }
+        match (&x[0], &gx[1]) {
+            (Some(x), Some(to)) => self.0.by_places([&x.data, &gy.data, &grid.data], &to.data, to.output),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -213,5 +262,9 @@ pub struct WarpScatter(pub Warp);
 impl Call for WarpScatter {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.0.spread(&x[0].data, &x[1].data, x.get(2).map(|m| &m.data), &y[0].data, Output::Write)
+    }
+
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [cpu::counted_sides(&self.0, dtype)[1], 0]
     }
 }
