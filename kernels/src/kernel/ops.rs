@@ -126,6 +126,14 @@ pub fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> R
     Ok(())
 }
 
+/// As [`sum_to`] on the host, of an array that has one number everywhere: as it would add it up, though only a row is there.
+pub fn sum_constant(v: f64, from: &Shape, y: &Data, to: &Shape) -> Result<()> {
+    with_real!(y.dtype(), T => {
+        cpu_reduce::sum_constant(v as T, from, y.as_mut_slice(), to);
+        Ok(())
+    })
+}
+
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
 pub fn broadcast(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     match y.place() {

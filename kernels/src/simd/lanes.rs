@@ -66,6 +66,16 @@ pub trait Lanes<T: Real>: 'static {
 /// Inside `enter` of L; the block lies within its memory.
 #[inline(always)]
 pub unsafe fn transpose_all<T: Real, L: Lanes<T>>(b: TransposeBlock<T>) {
+    // SAFETY: the caller's promise.
+    unsafe { transpose_or_add::<T, L>(b, false) }
+}
+
+/// As [`Lanes::transpose`], of any number of rows and columns.
+///
+/// # Safety
+/// Inside `enter` of L; the block lies within its memory.
+#[inline(always)]
+pub unsafe fn transpose_or_add<T: Real, L: Lanes<T>>(b: TransposeBlock<T>, add: bool) {
     for r in (0..b.rows).step_by(L::N) {
         for c in (0..b.cols).step_by(L::N) {
             let part = TransposeBlock {
@@ -76,7 +86,7 @@ pub unsafe fn transpose_all<T: Real, L: Lanes<T>>(b: TransposeBlock<T>) {
                 ..b
             };
             // SAFETY: the caller's promise.
-            unsafe { L::transpose(part, false) }
+            unsafe { L::transpose(part, add) }
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn check_dropout(argument: &str, p: f64) -> Result<()> {
 impl Function for Dropout {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         check_dropout("p", self.p)?;
-        Ok(Resolved::one(x[0].clone(), kernel::Dropout { p: self.p, seed: self.seed.twin() }))
+        Ok(Resolved::one(x[0].clone(), kernel::Dropout { p: self.p, n: x[0].size(), seed: self.seed.twin() }))
     }
 
     fn has_state(&self) -> bool {

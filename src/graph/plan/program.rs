@@ -299,8 +299,22 @@ impl UnitBackward {
         self.program.outputs.iter().map(|(v, _)| self.vars[*v as usize])
     }
 
+    /// The arriving gradient that output number `k` is as it stands.
+    pub(crate) fn passed(&self, k: usize) -> Option<u32> {
+        match self.program.outputs[k].1[..] {
+            [part] => match self.program.ssa.ins()[part as usize] {
+                Ins::Input(i) => match self.program.inputs[i as usize] {
+                    Input::Grad(v) => Some(self.vars[v as usize]),
+                    Input::Data(_) => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The program; output k adds to its old content where `accumulate` says so, and is rounded to the stored type unless
-    /// it is `reduced` afterwards. Gives also the inputs in order.
+    /// it is `reduced` afterwards; with both, it is left out. Gives also the inputs in order.
     pub(crate) fn compile(&self, accumulate: &[bool], reduced: &[bool]) -> (AnyProgram, Vec<Input>) {
         let (program, inputs) = self.program.compile(self.site, accumulate, reduced);
         (program, inputs.into_iter().map(|i| i.map(|v| self.vars[v as usize])).collect())
@@ -376,7 +390,7 @@ impl BackwardProgram {
         let mut ssa = self.ssa.clone();
         let mut inputs = self.inputs.clone();
         let mut outs = Vec::new();
-        for ((v, parts), &[accumulate, reduced]) in self.outputs.iter().zip(how) {
+        for ((v, parts), &[accumulate, reduced]) in self.outputs.iter().zip(how).filter(|(_, how)| **how != [true; 2]) {
             let dtype = if reduced { DType::F32 } else { site.dtype };
             let mut total = accumulate.then(|| {
                 let k = inputs.iter().position(|i| *i == Input::Grad(*v)).unwrap_or_else(|| {

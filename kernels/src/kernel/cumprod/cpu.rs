@@ -1,6 +1,6 @@
 //! On the host.
 
-use super::{CumProd, Recurrence};
+use super::{CumProd, Recurrence, rows};
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::kernel::axis::Axis as Line;
@@ -65,6 +65,9 @@ pub(super) fn recurrence<T: SimdReal>(c: &Recurrence, a: &[T], b: &[T], y: &mut 
 /// The gradient of `cumprod`: the product of the elements before, times what the gradients behind give.
 pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: &mut [T], output: Output) {
     let (gx, add) = (SendPtr(gx.as_mut_ptr()), output == Output::Accumulate);
+    if c.at.inner == 1 {
+        return rows::backward(c, x, gy, gx, add);
+    }
     let gradient = Gradient { c, x, gy, gx, add };
     c.at.each_lines(|i| gradient.lines::<TOGETHER>(i), |i| gradient.lines::<1>(i));
 }

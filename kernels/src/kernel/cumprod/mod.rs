@@ -2,6 +2,7 @@
 
 mod cpu;
 mod cuda;
+mod rows;
 
 use super::axis::{Axis, TOGETHER};
 use crate::array::scratch::counted;
@@ -44,7 +45,9 @@ impl Call for CumProd {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [0, counted(self.at.n * TOGETHER * dtype.size()) * pool::num_threads().min(self.at.lines().div_ceil(TOGETHER))]
+        let together = if self.at.inner == 1 { rows::SIDE } else { TOGETHER };
+        let each = self.at.n.saturating_mul(together * dtype.size());
+        [0, counted(each) * pool::num_threads().min(self.at.lines().div_ceil(together))]
     }
 
     /// On the host.

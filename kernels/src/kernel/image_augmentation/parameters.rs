@@ -37,12 +37,17 @@ impl<'a> Alteration<'a> {
         }
     }
 
-    /// The place in the image, y and x, within its borders.
-    pub(super) fn place(&self, y: usize, x: usize) -> [f64; 2] {
+    pub(super) fn is_distorted(&self) -> bool {
+        self.distortion != 0.0
+    }
+
+    /// The place in the image, y and x, within its borders; with the flag for images that are distorted.
+    #[inline(always)]
+    pub(super) fn place<const DISTORTED: bool>(&self, y: usize, x: usize) -> [f64; 2] {
         let out = self.a.out;
         let flipped = |axis: usize, i: usize| (if self.flips[axis] { out[axis] - 1 - i } else { i }) as f64;
         let mut at = [flipped(0, y), flipped(1, x)];
-        if self.distortion != 0.0 {
+        if DISTORTED {
             let half = out.map(|n| n as f64 * 0.5);
             let part = [0, 1].map(|axis| (at[axis] - half[axis]) / half[axis]);
             let square = part[0] * part[0] + part[1] * part[1];
@@ -51,7 +56,12 @@ impl<'a> Alteration<'a> {
         }
         let [dy, dx] = [0, 1].map(|axis| at[axis] - (out[axis] as f64 - 1.0) * 0.5);
         let found = [self.turn[1][0] * dx + self.turn[1][1] * dy, self.turn[0][0] * dx + self.turn[0][1] * dy];
-        [0, 1].map(|axis| (self.middle[axis] + found[axis]).clamp(0.0, self.a.size[axis] as f64 - 1.0))
+        let inside = |axis: usize| {
+            let (v, last) = (self.middle[axis] + found[axis], self.a.size[axis] as f64 - 1.0);
+            let v = if v < 0.0 { 0.0 } else { v };
+            if v > last { last } else { v }
+        };
+        [inside(0), inside(1)]
     }
 
     /// What is added to a channel's values, and what their distance to the contrast's centre is multiplied by.

@@ -1,9 +1,11 @@
-//! Elements dropped at random. The mask is never stored: it is made again from the draw.
+//! Elements dropped at random. What was kept is noted for backward on the host, a bit an element, which is quicker than making it
+//! again from the draw.
 
-use super::{cuda, next, numbers};
+use super::{cuda, next, next_beside, numbers};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::random::philox;
 use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
@@ -21,20 +23,44 @@ pub(in crate::kernel) fn drop_out(
         return cuda::dropout(numbers, p, y, x, output);
     }
     let (draw, add) = (numbers.known()?, output == Output::Accumulate);
-    with_real!(run.dtype, T => philox::dropout(draw, p, y.as_mut_slice::<T>(), x.as_slice(), add));
+    with_real!(run.dtype, T => philox::dropout(draw, p, y.as_mut_slice::<T>(), x.as_slice(), add, None));
     Ok(())
 }
 
 /// Drops elements with probability `p`, others in each run.
 pub struct Dropout {
     pub p: f64,
+    /// Elements.
+    pub n: usize,
     /// The function's own, no clone: it has the last draw.
     pub seed: RandomSeed,
 }
 
+/// What a forward pass kept.
+struct KeptElements(Data);
+
 impl Call for Dropout {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        drop_out(run, next(&self.seed, run)?, self.p, &y[0].data, &x[0].data, Output::Write)
+        let (x, y) = (&x[0].data, &y[0].data);
+        if let Place::Gpu(_) = y.place() {
+            return cuda::dropout(next(&self.seed, run)?, self.p, y, x, Output::Write);
+        }
+        let draw = next_beside(&self.seed, run)?.known()?;
+        let kept = if run.keep { Some(Data::new(DType::U8, philox::note(self.n))?) } else { None };
+        with_real!(run.dtype, T => {
+            let kept = kept.as_ref().map(|kept| kept.as_mut_slice());
+            philox::dropout(draw, self.p, y.as_mut_slice::<T>(), x.as_slice(), false, kept)
+        });
+        match kept {
+            Some(kept) => run.save(KeptElements(kept)),
+            None if !run.again => run.saved.clear(), // the draw is no note
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn saves(&self, _dtype: DType) -> Option<usize> {
+        Some(philox::note(self.n))
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -43,7 +69,17 @@ impl Call for Dropout {
 
     fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
-        drop_out(run, numbers(DrawPolicy::Saved, run)?, self.p, &gx.data, &gy.data, gx.output)
+        if let Place::Gpu(_) = gx.data.place() {
+            return cuda::dropout(numbers(DrawPolicy::Saved, run)?, self.p, &gx.data, &gy.data, gx.output);
+        }
+        let kept = run.saved::<KeptElements>().ok_or_else(|| {
+            Error::graph("what the forward pass dropped is missing").hint("call forward() before backward()")
+        })?;
+        with_real!(run.dtype, T => {
+            let (kept, add) = (kept.0.as_slice(), gx.output == Output::Accumulate);
+            philox::dropout_noted(kept, self.p, gx.data.as_mut_slice::<T>(), gy.data.as_slice(), add)
+        });
+        Ok(())
     }
 }
 

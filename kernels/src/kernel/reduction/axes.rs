@@ -53,6 +53,13 @@ impl ReductionAxes {
         self.offset(r, false, self.0.len() - inner)
     }
 
+    /// The distance of neighbours on the reduced axes, if these are one.
+    pub fn reduced_stride(&self) -> Option<usize> {
+        let mut reduced = self.0.iter().enumerate().filter(|(_, a)| a.1).map(|(i, _)| i);
+        let one = reduced.next().filter(|_| reduced.next().is_none())?;
+        Some(self.0[one + 1..].iter().map(|a| a.0).product())
+    }
+
     fn offset(&self, mut k: usize, reduced: bool, until: usize) -> usize {
         let (mut stride, mut offset) = (1, 0);
         for (i, &(n, r)) in self.0.iter().enumerate().rev() {
@@ -87,6 +94,11 @@ impl<'a, T: Element> From<&'a View<'_>> for Runs<'a, T> {
 }
 
 impl<'a, T> Runs<'a, T> {
+    /// Of a view of an array.
+    pub fn of(array: &'a [T], view: &'a Strided) -> Runs<'a, T> {
+        Runs { array, view: Some(view) }
+    }
+
     /// `n` elements of one run, from number `at` of all elements on.
     pub fn get(&self, at: usize, n: usize) -> &'a [T] {
         let first = self.view.map_or(at, |view| view.place(at));

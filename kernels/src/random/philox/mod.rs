@@ -8,7 +8,7 @@ mod lanes;
 mod numbers;
 mod shaped;
 
-pub use numbers::{Float, UniformAt, dropout, integers, normal, uniform};
+pub use numbers::{Float, UniformAt, dropout, dropout_noted, integers, normal, note, uniform};
 pub use shaped::{Distribution, shaped};
 
 use crate::simd::{Isa, isa};

@@ -5,8 +5,8 @@ use super::lanes::{self, WordLanes};
 use super::{BLOCKS, Draw, GROUP};
 use crate::dtype::Element;
 use crate::expr::op::Unary;
-use crate::pool::tasks::parts;
-use crate::simd::{self, Isa, SimdReal, isa};
+use crate::pool::tasks::{SendPtr, Shared, parts};
+use crate::simd::{self, Body, Isa, SimdReal, Vector, isa};
 
 /// Groups made by one task.
 const TASK: usize = 128;
@@ -150,7 +150,7 @@ fn standard<T: Float>(words: &[u32; GROUP], z: &mut [T]) {
     }
 }
 
-fn map<T: SimdReal>(op: Unary, y: &mut [T]) {
+pub(super) fn map<T: SimdReal>(op: Unary, y: &mut [T]) {
     // SAFETY: one array, read and written in place.
     unsafe { simd::unary(op, y.as_mut_ptr(), y.as_ptr(), y.len()) }
 }
@@ -175,15 +175,30 @@ pub(super) struct DropoutMask<T> {
     threshold: u32,
     scale: T,
     add: bool,
+    /// Where it is noted what was kept: [`NOTE`] bytes for [`NOTED`] elements, bit r of byte c for element `32 r + c`.
+    kept: Option<SendPtr<u8>>,
 }
 
-/// `y = x / (1 - p)` where the draw keeps an element, `x * 0` elsewhere; with `add`, added to y. Makes the same mask at every call.
-pub fn dropout<T: Float>(d: Draw, p: f64, y: &mut [T], x: &[T], add: bool) {
+/// Elements that are noted together, and bytes that they take.
+const NOTED: usize = 2 * GROUP;
+const NOTE: usize = NOTED / 8;
+
+/// Bytes of a note of what is kept of `n` elements.
+pub fn note(n: usize) -> usize {
+    n.div_ceil(NOTED) * NOTE
+}
+
+/// `y = x / (1 - p)` where the draw keeps an element, `x * 0` elsewhere; with `add`, added to y. Makes the same mask at every call, and
+/// [notes](note) it where that is asked for.
+pub fn dropout<T: Float>(d: Draw, p: f64, y: &mut [T], x: &[T], add: bool, kept: Option<&mut [u8]>) {
     let threshold = (p * (1u64 << 32) as f64) as u32;
-    let f = DropoutMask { d, threshold, scale: T::from_f64(1.0 / (1.0 - p)), add };
+    assert!(kept.as_ref().is_none_or(|kept| kept.len() == note(y.len())), "a bit for each element");
+    let kept = kept.map(|kept| SendPtr(kept.as_mut_ptr()));
+    let f = DropoutMask { d, threshold, scale: T::from_f64(1.0 / (1.0 - p)), add, kept };
     parts(y, GROUP * TASK, |task, y| {
         let x = &x[task * GROUP * TASK..][..y.len()];
-        let group = (task * TASK) as u64;
+        let (group, kept) = ((task * TASK) as u64, f.kept.map(|kept| kept.add(task * note(GROUP * TASK))));
+        let f = DropoutMask { kept, ..f };
         // SAFETY: `isa` names what this CPU has.
         unsafe {
             match isa() {
@@ -205,14 +220,32 @@ impl<T: Float> DropoutMask<T> {
     #[inline(always)]
     pub(super) unsafe fn run<V: WordLanes>(&self, group: u64, y: &mut [T], x: &[T]) {
         let mut words = [0; GROUP];
+        let mut bits = [0; NOTE];
         let mut first = 0;
         while first < y.len() {
             // SAFETY: the caller's promise.
             unsafe { lanes::group::<V>(&self.d, group + (first / GROUP) as u64, &mut words) };
             let end = y.len().min(first + GROUP);
             self.apply(&words, &mut y[first..end], &x[first..end]);
+            if let Some(kept) = self.kept {
+                let half = first / GROUP % 2;
+                bits = self.bits(&words, half * GROUP / NOTE, if half == 0 { [0; NOTE] } else { bits });
+                // SAFETY: a note for each pair of groups, or what is left of one.
+                unsafe { kept.add(first / NOTED * NOTE).0.cast::<[u8; NOTE]>().write(bits.map(|b| b as u8)) };
+            }
             first += GROUP;
         }
+    }
+
+    /// The bits of a group from bit `row` on, beside others.
+    #[inline(always)]
+    fn bits(&self, words: &[u32; GROUP], row: usize, mut bits: [u32; NOTE]) -> [u32; NOTE] {
+        for r in 0..GROUP / NOTE {
+            for c in 0..NOTE {
+                bits[c] |= ((words[r * NOTE + c] >= self.threshold) as u32) << (row + r);
+            }
+        }
+        bits
     }
 
     #[inline(always)]
@@ -226,6 +259,48 @@ impl<T: Float> DropoutMask<T> {
                 *y = x * if w >= self.threshold { self.scale } else { T::ZERO };
             }
         }
+    }
+}
+
+/// As `dropout`, by a note of what is kept.
+pub fn dropout_noted<T: Float>(kept: &[u8], p: f64, y: &mut [T], x: &[T], add: bool) {
+    assert_eq!(kept.len(), note(y.len()), "a bit for each element");
+    let scale = T::from_f64(1.0 / (1.0 - p));
+    parts(y, GROUP * TASK, |task, y| {
+        let (x, kept) = (&x[task * GROUP * TASK..][..y.len()], &kept[task * note(GROUP * TASK)..]);
+        // SAFETY: y is this task's own.
+        unsafe { simd::run::<T>(&Noted { kept, scale, y: Shared(y.as_mut_ptr()), x, add }) };
+    });
+}
+
+struct Noted<'a, T> {
+    kept: &'a [u8],
+    scale: T,
+    y: Shared<T>,
+    x: &'a [T],
+    add: bool,
+}
+
+impl<T: Float> Noted<'_, T> {
+    #[inline(always)]
+    fn each<const ADD: bool>(&self, y: &mut [T]) {
+        let rows = y.chunks_mut(NOTE).zip(self.x.chunks(NOTE)).enumerate();
+        for (r, (y, x)) in rows {
+            let (bits, bit) = (&self.kept[r / 8 * NOTE..][..NOTE], 1 << (r % 8));
+            for ((y, &x), &bits) in y.iter_mut().zip(x).zip(bits) {
+                let v = x * if bits & bit != 0 { self.scale } else { T::ZERO };
+                *y = if ADD { *y + v } else { v };
+            }
+        }
+    }
+}
+
+impl<T: Float> Body<T> for Noted<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        // SAFETY: the caller's promise.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.x.len()) };
+        if self.add { self.each::<true>(y) } else { self.each::<false>(y) }
     }
 }
 
@@ -282,13 +357,18 @@ mod tests {
     fn dropout_follows_the_words() {
         let x: Vec<f32> = (0..40_000).map(|i| i as f32 + 1.0).collect();
         let mut y = vec![0.5; x.len()];
-        dropout(D, 0.25, &mut y, &x, false);
+        let mut kept = vec![0; note(x.len())];
+        dropout(D, 0.25, &mut y, &x, false, Some(&mut kept));
         for (i, (&y, &x)) in y.iter().zip(&x).enumerate() {
             let kept = D.group((i / GROUP) as u64)[i % GROUP] >= 1 << 30;
             assert_eq!(y, if kept { x * (1.0 / 0.75f32) } else { 0.0 });
         }
         let once = y.clone();
-        dropout(D, 0.25, &mut y, &x, true);
+        dropout(D, 0.25, &mut y, &x, true, None);
+        assert!(y.iter().zip(&once).all(|(y, o)| *y == o + o));
+        dropout_noted(&kept, 0.25, &mut y, &x, false);
+        assert_eq!(y, once);
+        dropout_noted(&kept, 0.25, &mut y, &x, true);
         assert!(y.iter().zip(&once).all(|(y, o)| *y == o + o));
     }
 
@@ -333,7 +413,7 @@ mod tests {
             let best = (0..50).map(|_| (std::time::Instant::now(), f(&mut y)).0.elapsed()).min();
             println!("{what}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / n as f64);
         };
-        show("dropout", &|y| dropout(D, 0.5, y, &x, false));
+        show("dropout", &|y| dropout(D, 0.5, y, &x, false, None));
         show("uniform", &|y| uniform(D, y, 0.0, 1.0));
         show("normal", &|y| normal(D, y, 0.0, 1.0));
     }

@@ -1,7 +1,9 @@
 //! Numbers of other distributions, by rejection: gamma, beta, binomial. Element i draws as many words as it takes, from counters of its
 //! own, so the numbers are the same however the work is split. All is computed in double. `cuda/random_shaped.cu` does the same.
 
+use super::numbers::map;
 use super::{BLOCKS, Draw, GROUP, block};
+use crate::expr::op::Unary;
 use crate::pool::tasks::parts;
 use crate::simd::SimdReal;
 use std::f64::consts::TAU;
@@ -34,16 +36,49 @@ pub enum Distribution {
 pub fn shaped<T: SimdReal>(d: Draw, y: &mut [T], distribution: Distribution) {
     let sampler = distribution.sampler();
     parts(y, TASK, |task, y| {
+        let mut made = [Turn { words: [0; GROUP], normal: [0.0; BLOCKS] }; TURNS];
+        let made = &mut made[..sampler.turns()];
         for (k, y) in y.chunks_mut(BLOCKS).enumerate() {
             let first = (task * TASK + k * BLOCKS) as u64;
-            let turn = |t: usize| if t < sampler.turns() { d.group(group(first, t as u32)) } else { [0; GROUP] };
-            let made: [_; TURNS] = std::array::from_fn(turn);
+            for (t, made) in made.iter_mut().enumerate() {
+                made.words = d.group(group(first, t as u32));
+                if sampler.is_normal() {
+                    made.find_normal();
+                }
+            }
             for (i, y) in y.iter_mut().enumerate() {
-                let words = ElementWords { d, element: first + i as u64, turn: 0, made: &made[..sampler.turns()] };
+                let words = ElementWords { d, element: first + i as u64, turn: 0, made };
                 *y = T::from_f64(sampler.sample(words));
             }
         }
     });
+}
+
+/// A turn of neighbours: the words of their blocks, and a normal number of the first two of each.
+#[derive(Clone, Copy)]
+struct Turn {
+    words: [u32; GROUP],
+    normal: [f64; BLOCKS],
+}
+
+impl Turn {
+    fn find_normal(&mut self) {
+        let (words, mut radius, mut angle) = (&self.words, [0.0; BLOCKS], [0.0; BLOCKS]);
+        for i in 0..BLOCKS {
+            radius[i] = part(words[i]);
+            angle[i] = TAU * part(words[BLOCKS + i]);
+        }
+        map(Unary::Log, &mut radius);
+        radius.iter_mut().for_each(|r| *r *= -2.0);
+        map(Unary::Sqrt, &mut radius);
+        map(Unary::Cos, &mut angle);
+        self.normal = std::array::from_fn(|i| radius[i] * angle[i]);
+    }
+}
+
+/// A number above 0 and at most 1.
+fn part(word: u32) -> f64 {
+    (word as f64 + 1.0) * (1.0 / (1u64 << 32) as f64)
 }
 
 /// The group that has the blocks of a turn, for the elements from `first` on.
@@ -57,16 +92,28 @@ struct ElementWords<'a> {
     element: u64,
     turn: u32,
     /// The first turns of this element and its neighbours.
-    made: &'a [[u32; GROUP]],
+    made: &'a [Turn],
 }
 
 impl ElementWords<'_> {
     #[inline]
     fn block(&mut self) -> [u32; 4] {
-        let Some(words) = self.made.get(self.turn as usize) else { return self.later_block() };
+        let Some(made) = self.made.get(self.turn as usize) else { return self.later_block() };
         self.turn += 1;
         let at = self.element as usize % BLOCKS;
-        std::array::from_fn(|w| words[w * BLOCKS + at])
+        std::array::from_fn(|w| made.words[w * BLOCKS + at])
+    }
+
+    /// A normal number, and two numbers above 0 and at most 1.
+    #[inline]
+    fn normal(&mut self) -> [f64; 3] {
+        let made = self.made.get(self.turn as usize);
+        let [u, turn, accept, less] = self.block();
+        let z = match made {
+            Some(made) => made.normal[self.element as usize % BLOCKS],
+            None => (-2.0 * part(u).ln()).sqrt() * (TAU * part(turn)).cos(),
+        };
+        [z, part(accept), part(less)]
     }
 
     fn later_block(&mut self) -> [u32; 4] {
@@ -87,8 +134,7 @@ impl ElementWords<'_> {
     /// product may vanish.
     fn gamma(&mut self, GammaShape { k, d, c }: GammaShape) -> [f64; 2] {
         loop {
-            let [u, turn, accept, less] = self.block().map(|w| (w as f64 + 1.0) * (1.0 / (1u64 << 32) as f64));
-            let z = (-2.0 * u.ln()).sqrt() * (TAU * turn).cos();
+            let [z, accept, less] = self.normal();
             let root = 1.0 + c * z;
             if root <= 0.0 {
                 continue;
@@ -226,6 +272,11 @@ impl Sampler {
     /// Blocks that nearly every element takes.
     fn turns(&self) -> usize {
         if let Sampler::Beta { .. } = self { TURNS } else { 1 }
+    }
+
+    /// Whether the blocks are normal numbers, and what decides on them.
+    fn is_normal(&self) -> bool {
+        matches!(self, Sampler::Gamma { .. } | Sampler::Beta { .. })
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::{BackwardPlan, BackwardStep, BackwardTile, GradientTarget};
 use crate::function::Output;
 use crate::graph::plan::invoke::{read, steal};
 use crate::graph::plan::program::Input;
-use nnrs_kernels::array::{Data, NdArray};
+use nnrs_kernels::array::{Data, NdArray, Place, ReadContent};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::kernel::ops;
 use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
@@ -18,8 +18,14 @@ impl BackwardPlan {
     pub(super) fn tile(&self, t: &BackwardTile, seed: &NdArray, step: &BackwardStep) -> Result<()> {
         t.remade.iter().try_for_each(|&(v, n)| self.check_input(v, &self.nodes[n as usize]))?;
         let reduced: SmallVec<[bool; 2]> = t.targets.iter().map(|to| self.is_apart(t, to)).collect();
-        let adds: SmallVec<[bool; 4]> =
+        let mut adds: SmallVec<[bool; 4]> =
             t.targets.iter().zip(&reduced).map(|(x, &r)| !r && self.output(x) == Output::Accumulate).collect();
+        for k in 0..adds.len() {
+            adds[k] |= reduced[k] && self.sum_passed(t, k, seed)?;
+        }
+        if adds.iter().zip(&reduced).all(|(add, r)| *add && *r) {
+            return Ok(());
+        }
         let (program, inputs) = t.program(&adds, &reduced);
         let fresh = t.targets.iter().zip(adds.iter().zip(&reduced)).filter(|(_, (add, r))| !**add && !**r);
         let stolen = match self.key.hooked {
@@ -31,7 +37,7 @@ impl BackwardPlan {
             self.read(t, input, &stolen, seed, &mut operands)?;
         }
         let mut temps: SmallVec<[(GradientTarget, Data); 2]> = SmallVec::new();
-        for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced) {
+        for ((x, &add), &r) in t.targets.iter().zip(&adds).zip(&reduced).filter(|((_, add), r)| !(**add && **r)) {
             let target = &self.grads[x.slot as usize];
             let data = match (r, add) {
                 (true, _) => Data::new_at(t.site.place, t.site.compute_dtype(), t.shape.size())?,
@@ -73,6 +79,21 @@ impl BackwardPlan {
         let now = stolen.iter().find(|(from, _)| *from == input).map(|(_, to)| *to);
         let array = now.map_or(own, |to| &self.grads[to as usize]);
         read(operands, array, shape.size(), t.site, || Walk::new(shape, &t.shape))
+    }
+
+    /// Sums an arriving gradient, where one is handed on as it stands, without a copy, on the host; whether it did.
+    fn sum_passed(&self, t: &BackwardTile, k: usize, seed: &NdArray) -> Result<bool> {
+        let passed = t.unit.passed(k).filter(|_| t.site.place == Place::Host && !t.targets.iter().any(|to| to.twice));
+        let Some(v) = passed.filter(|&v| *self.grad_shape(v) == t.shape) else { return Ok(false) };
+        let (x, dtype) = (t.targets[k], t.site.compute_dtype());
+        let (gy, shape) = (self.grad(v, seed), &self.slots[x.slot as usize].shape);
+        let part = Data::new(dtype, shape.size())?;
+        match gy.find(Place::Host)? {
+            ReadContent::Constant(v) => ops::sum_constant(v, &t.shape, &part, shape)?,
+            _ => ops::sum_to(&gy.read(dtype)?.of(t.shape.size())?, &t.shape, &part, shape, Output::Write)?,
+        }
+        self.deliver(x, &part, t.site.dtype)?;
+        Ok(true)
     }
 
     /// Sums a full-size gradient down to its variable's shape.

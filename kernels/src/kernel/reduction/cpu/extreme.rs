@@ -101,6 +101,13 @@ pub fn spread<T: SimdReal, I: Index>(
     let axes = ReductionAxes::new(shape, reduced);
     let (inner, results, count, n) = (axes.inner(), axes.count(false), axes.count(true), gx.len());
     assert!(results * count == n && winners.len() == results && gy.len() == results, "the slices have the sizes");
+    if axes.reduced_last() == Some(count) && results == axes.kept_together() {
+        // A run for each result.
+        for (run, (k, &gy)) in gx.chunks_exact_mut(count).zip(winners.iter().zip(gy)) {
+            run[k.get()] += gy;
+        }
+        return;
+    }
     let shared = Shared(gx.as_mut_ptr());
     let shared = &shared;
     share(results.div_ceil(inner), results, move |row| {

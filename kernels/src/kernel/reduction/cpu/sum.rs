@@ -1,12 +1,12 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
-use crate::array::Output;
 use crate::array::scratch::Scratch;
+use crate::array::{Output, Strided};
 use crate::kernel::reduction::axes::{ReductionAxes, Runs};
 use crate::pool;
 use crate::pool::tasks::{self, MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
-use crate::simd::{self, SimdReal};
+use crate::simd::{self, Body, SimdReal, Vector};
 use smallvec::SmallVec;
 
 /// Rows added up before the sum goes to the total: keeps the rounding error small.
@@ -52,6 +52,19 @@ pub fn sum_axes<'a, T: SimdReal>(
 /// Sums `x` of shape `from` down to shape `to`, which broadcasts to it.
 pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, output: Output) {
     sum_axes(x, from, &repeated(from, to), y, output);
+}
+
+/// The sums of an array that is `v` everywhere, with the rounding that they have where it is there.
+pub fn sum_constant<T: SimdReal>(v: T, from: &Shape, y: &mut [T], to: &Shape) {
+    let summed = repeated(from, to);
+    // Neighbours of one kind are a run; all runs are the same elements.
+    let strides = from.strides();
+    let last = summed.iter().zip(&from[..]).rposition(|(_, n)| *n != 1).unwrap_or(0);
+    let first = (0..last).rev().find(|&a| from[a] != 1 && summed[a] != summed[last]).map_or(0, |a| a + 1);
+    let strides = (0..from.ndim()).map(|a| if a >= first { strides[a] as isize } else { 0 }).collect();
+    let run = Scratch::filled(from.size_from(first), v);
+    let view = Strided { shape: from.clone(), first: 0, strides };
+    sum_axes(Runs::of(&run, &view), from, &summed, y, Output::Write);
 }
 
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
@@ -130,20 +143,12 @@ impl<T: SimdReal> ResultRows<'_, T> {
             y[0] = if self.output == Output::Write { total } else { y[0] + total };
             return;
         }
-        let n = self.axes.count(true);
         if self.output == Output::Write {
             y.fill(T::ZERO);
         }
-        if n <= BLOCK {
-            return (0..n).for_each(|k| simd::add_assign(y, self.x.get(base + self.axes.reduced_offset(k), y.len())));
-        }
-        let mut part = Scratch::filled(y.len(), T::ZERO);
-        for first in (0..n).step_by(BLOCK) {
-            part.fill(T::ZERO);
-            (first..n.min(first + BLOCK))
-                .for_each(|k| simd::add_assign(&mut part, self.x.get(base + self.axes.reduced_offset(k), y.len())));
-            simd::add_assign(y, &part);
-        }
+        let y = Shared(y.as_mut_ptr());
+        // SAFETY: as above.
+        unsafe { simd::run::<T>(&Columns { rows: self, base, y, width: to - from }) };
     }
 
     /// The one sum of row `r`, its neighbouring elements in parts that all threads share.
@@ -163,6 +168,66 @@ impl<T: SimdReal> ResultRows<'_, T> {
         // SAFETY: r is one of the rows, and this thread alone writes it.
         let y = unsafe { &mut *self.y.add(r) };
         *y = if self.output == Output::Write { total } else { *y + total };
+    }
+}
+
+/// Neighbouring results whose sums stay in registers.
+const STRIP: usize = 64;
+/// Rows that are asked for ahead: they lie far apart.
+const AHEAD: usize = 6;
+
+/// Neighbouring results, to which the rows from `base` on are added, strip by strip.
+struct Columns<'a, 'b, T> {
+    rows: &'a ResultRows<'b, T>,
+    base: usize,
+    y: Shared<T>,
+    width: usize,
+}
+
+impl<T: SimdReal> Columns<'_, '_, T> {
+    /// Adds all rows of a strip, a block of rows at a time.
+    #[inline(always)]
+    fn strip(&self, from: usize, y: &mut [T], row: impl Fn(usize) -> usize) {
+        let (n, width) = (self.rows.axes.count(true), y.len());
+        let ahead = AHEAD * self.rows.axes.reduced_stride().unwrap_or(0);
+        let mut sum = [T::ZERO; STRIP];
+        for first in (0..n).step_by(BLOCK) {
+            // Few rows go to the result at once.
+            let begin = if n <= BLOCK { y.as_ref() } else { &[] };
+            sum[..begin.len()].copy_from_slice(begin);
+            sum[begin.len()..].fill(T::ZERO);
+            for k in first..n.min(first + BLOCK) {
+                let x = self.rows.x.get(self.base + from + row(k), width);
+                if let Some(x) = x.first_chunk::<STRIP>() {
+                    let later = x.as_ptr().wrapping_add(ahead).cast::<u8>();
+                    (0..size_of::<[T; STRIP]>() / 64).for_each(|line| simd::prefetch(later.wrapping_add(line * 64)));
+                    for i in 0..STRIP {
+                        sum[i] += x[i];
+                    }
+                    continue;
+                }
+                sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
+            }
+            match n <= BLOCK {
+                true => y.copy_from_slice(&sum[..width]),
+                false => y.iter_mut().zip(&sum).for_each(|(y, &sum)| *y += sum),
+            }
+        }
+    }
+}
+
+impl<T: SimdReal> Body<T> for Columns<'_, '_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        // SAFETY: the caller's promise.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.width) };
+        let axes = self.rows.axes;
+        for (strip, y) in y.chunks_mut(STRIP).enumerate() {
+            match axes.reduced_stride() {
+                Some(stride) => self.strip(strip * STRIP, y, |k| k * stride),
+                None => self.strip(strip * STRIP, y, |k| axes.reduced_offset(k)),
+            }
+        }
     }
 }
 

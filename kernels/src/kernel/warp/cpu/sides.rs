@@ -10,7 +10,7 @@ use crate::kernel::warp::Warp;
 use crate::pool;
 use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all, transpose_or_add};
 
 /// Channels side by side.
 const SIDE: usize = 16;
@@ -54,25 +54,6 @@ unsafe fn turn<T: SimdReal, L: Lanes<T>>(src: *const T, src_stride: usize, chann
             std::slice::from_raw_parts_mut(dst, n * SIDE).fill(T::ZERO);
         }
         transpose_all::<T, L>(TransposeBlock { src, src_stride, rows: channels, cols: n, dst, dst_stride: SIDE });
-    }
-}
-
-/// The way back, which may add.
-///
-/// # Safety
-/// As for [`turn`].
-#[inline(always)]
-unsafe fn turn_back<T: SimdReal, L: Lanes<T>>(b: TransposeBlock<T>, add: bool) {
-    for (r, c) in (0..b.rows).step_by(L::N).flat_map(|r| (0..b.cols).step_by(L::N).map(move |c| (r, c))) {
-        let part = TransposeBlock {
-            src: b.src.wrapping_add(r * SIDE + c),
-            rows: L::N.min(b.rows - r),
-            cols: L::N.min(b.cols - c),
-            dst: b.dst.wrapping_add(c * b.dst_stride + r),
-            ..b
-        };
-        // SAFETY: the caller's promise.
-        unsafe { L::transpose(part, add) }
     }
 }
 
@@ -260,7 +241,7 @@ impl<T: SimdReal> WithLanes<T> for TurnBack<T> {
             dst_stride: n,
         };
         // SAFETY: the caller's promise.
-        unsafe { turn_back::<T, L>(all, add) }
+        unsafe { transpose_or_add::<T, L>(all, add) }
     }
 }
 
@@ -291,7 +272,7 @@ impl<T: SimdReal> WithLanes<T> for Block<'_, T> {
                     dst: self.y.0,
                     dst_stride: places,
                 };
-                return turn_back::<T, L>(all, false);
+                return transpose_or_add::<T, L>(all, false);
             }
             turn::<T, L>(self.y.0, places, self.channels, n, lines);
             match (self.slopes.is_some(), w.dims) {

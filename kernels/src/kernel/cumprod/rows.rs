@@ -1,0 +1,136 @@
+//! The gradient along the last axis: 16 lines beside each other, so that vectors go across them. Blocks of the lines are turned on
+//! their way in and out.
+
+use super::CumProd;
+use crate::array::scratch::Scratch;
+use crate::pool::tasks::{self, SendPtr};
+use crate::simd::SimdReal;
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_or_add};
+
+/// Lines beside each other, and elements of a block.
+pub(super) const SIDE: usize = 16;
+
+type Block<T> = [[T; SIDE]; SIDE];
+
+pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: SendPtr<T>, add: bool) {
+    if !x.is_empty() {
+        dispatch(Rows { c, x, gy, gx, add });
+    }
+}
+
+/// The gradients of all lines.
+#[derive(Clone, Copy)]
+struct Rows<'a, T> {
+    c: &'a CumProd,
+    x: &'a [T],
+    gy: &'a [T],
+    gx: SendPtr<T>,
+    add: bool,
+}
+
+impl<T: SimdReal> Choose<T> for Rows<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let lines = self.c.at.outer;
+        tasks::share(lines.div_ceil(SIDE), self.x.len(), |task| {
+            let first = task * SIDE;
+            // SAFETY: L is what the machine has; each line is one task's.
+            unsafe { L::enter(RowGroup { all: self, first, lines: SIDE.min(lines - first) }) };
+        });
+    }
+}
+
+/// Some lines.
+struct RowGroup<'a, T> {
+    all: Rows<'a, T>,
+    first: usize,
+    lines: usize,
+}
+
+impl<T: SimdReal> RowGroup<'_, T> {
+    /// Where the block is that has the elements number `k` of the work and some more, and how many.
+    #[inline(always)]
+    fn block(&self, k: usize) -> (usize, usize) {
+        let n = self.all.c.at.n;
+        let len = SIDE.min(n - k);
+        (self.first * n + if self.all.c.reverse { n - k - len } else { k }, len)
+    }
+
+    /// Where in a block of `len` elements number `j` of the work is.
+    #[inline(always)]
+    fn place(&self, j: usize, len: usize) -> usize {
+        if self.all.c.reverse { len - 1 - j } else { j }
+    }
+
+    /// The lines' elements from `at` on, side by side.
+    ///
+    /// # Safety
+    /// Inside `enter` of L; so many elements are there.
+    #[inline(always)]
+    unsafe fn load<L: Lanes<T>>(&self, x: &[T], (at, len): (usize, usize), to: &mut Block<T>) {
+        let (src, dst) = (x[at..].as_ptr(), to.as_mut_ptr().cast());
+        let all =
+            TransposeBlock { src, src_stride: self.all.c.at.n, rows: self.lines, cols: len, dst, dst_stride: SIDE };
+        // SAFETY: the caller's promise.
+        unsafe { transpose_or_add::<T, L>(all, false) }
+    }
+
+    /// The way back, into the gradient.
+    ///
+    /// # Safety
+    /// As for `load`.
+    #[inline(always)]
+    unsafe fn store<L: Lanes<T>>(&self, from: &Block<T>, (at, len): (usize, usize)) {
+        let (src, dst) = (from.as_ptr().cast(), self.all.gx.add(at).0);
+        let all =
+            TransposeBlock { src, src_stride: SIDE, rows: len, cols: self.lines, dst, dst_stride: self.all.c.at.n };
+        // SAFETY: the caller's promise.
+        unsafe { transpose_or_add::<T, L>(all, self.all.add) }
+    }
+}
+
+impl<T: SimdReal> WithLanes<T> for RowGroup<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let Rows { c, x: xs, gy: gys, .. } = self.all;
+        let none = [[T::ZERO; SIDE]; SIDE];
+        let (mut x, mut gy, mut to) = (none, none, none);
+        // For each element the product of those before it.
+        let mut before = Scratch::filled(c.at.n, [T::ZERO; SIDE]);
+        let mut product = [1.0; SIDE];
+        for k in (0..c.at.n).step_by(SIDE) {
+            let at = self.block(k);
+            // SAFETY: the caller's promise.
+            unsafe { self.load::<L>(xs, at, &mut x) };
+            for (j, before) in before[k..k + at.1].iter_mut().enumerate() {
+                let x = &x[self.place(j, at.1)];
+                for g in 0..SIDE {
+                    before[g] = T::from_f64(product[g]);
+                    product[g] *= x[g].to_f64();
+                }
+            }
+        }
+        // The element behind, its gradient, and the sum there.
+        let (mut x_behind, mut gy_behind, mut sum) = ([0.0; SIDE], [0.0; SIDE], [0.0; SIDE]);
+        for k in (0..c.at.n).step_by(SIDE).rev() {
+            let at = self.block(k);
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.load::<L>(xs, at, &mut x);
+                self.load::<L>(gys, at, &mut gy);
+            }
+            for (j, before) in before[k..k + at.1].iter().enumerate().rev() {
+                let place = self.place(j, at.1);
+                let (x, gy, to) = (&x[place], &gy[place], &mut to[place]);
+                for g in 0..SIDE {
+                    let behind = gy_behind[g];
+                    gy_behind[g] = gy[g].to_f64();
+                    sum[g] = x_behind[g] * sum[g] + if c.exclusive { behind } else { gy_behind[g] };
+                    x_behind[g] = x[g].to_f64();
+                    to[g] = T::from_f64(before[g].to_f64() * sum[g]);
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.store::<L>(&to, at) };
+        }
+    }
+}
