@@ -18,7 +18,7 @@ def reference(x: np.ndarray, shift: np.ndarray, direction: str = "LEFT") -> np.n
 
     pairs = np.broadcast(x, shift)
     values = [moved(int(v), int(by)) for v, by in pairs]
-    return np.array(values, dtype=object).reshape(pairs.shape).astype(np.int64)
+    return np.array(values, dtype=object).reshape(pairs.shape).astype(x.dtype if x.dtype.kind in "iu" else np.int64)
 
 
 def u8(*v: int) -> np.ndarray:

@@ -19,6 +19,7 @@ CASES = [
     Case(name="middle_axis", inputs=[(2, 3, 2)], kinks=[0]),
     Case(name="negative_axis", inputs=[(2, 3)], kinks=[0], args={"axis": -2}),
     Case(name="alpha", inputs=[(2, 3)], kinks=[0], args={"alpha": 2.0}),
+    Case(name="long rows", inputs=[(2, 130)], args={"axis": 1}, kinks=[0], second=False),
     Case(
         name="kink",
         inputs=[[0.0, -0.0]],

@@ -33,6 +33,7 @@ CASES = [
         reshaped=[(1, 1, 2, 2), between(1, 2, 2, 2)],
         **GRADIENT,
     ),
+    Case(inputs=[(1, 17, 2, 3), between(1, 2, 2, 3)], name="many channels", tolerance=HALF, **GRADIENT),
     Case(inputs=[(1, 1, 1, 4), between(1, 2, 1, 4)], name="one row", tolerance=HALF, **GRADIENT),
     Case(inputs=[(0, 1, 2, 2), (0, 2, 2, 2)], name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
 ]

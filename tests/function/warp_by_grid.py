@@ -110,6 +110,13 @@ CASES = [
         oracle=False,
         reason="NNabla has channels first alone",
     ),
+    Case(inputs=[(1, 5, 3, 4), between(1, 4, 4, sizes=(3, 4))], name="five channels", tolerance=HALF, **GRADIENT),
+    Case(
+        inputs=[(1, 4, 2, 3, 2), between(1, 2, 2, 3, sizes=(2, 3, 2))],
+        name="volumes of four channels",
+        tolerance=HALF,
+        **GRADIENT,
+    ),
     Case(
         inputs=[(1, 10, 3, 4), between(1, 20, 30, sizes=(3, 4))],
         name="many places and channels",

@@ -34,17 +34,20 @@ const PART: usize = 1 << 13;
 fn copy_twice<T: SimdReal>(src: &Data, y: &mut [T], dst: &mut [T]) {
     let (from, to) = (SendPtr(src.ptr().cast::<T>()), SendPtr(dst.as_mut_ptr()));
     let is_shifted = from.0 != to.0 && from.0 < to.add(dst.len()).0 && to.0 < from.add(dst.len()).0;
-    // SAFETY, twice: as many elements of T everywhere; y has memory of its own.
     if is_shifted {
+        // SAFETY: as many elements of T everywhere; y has memory of its own.
         unsafe {
             std::ptr::copy_nonoverlapping(from.0, y.as_mut_ptr(), y.len());
             std::ptr::copy(from.0, to.0, y.len());
         }
         return;
     }
-    tasks::parts(y, PART, |task, y| unsafe {
+    tasks::parts(y, PART, |task, y| {
         let (from, to) = (from.add(task * PART), to.add(task * PART));
-        std::ptr::copy_nonoverlapping(from.0, y.as_mut_ptr(), y.len());
-        std::ptr::copy(from.0, to.0, y.len());
+        // SAFETY: as above; the parts of other tasks are elsewhere.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.0, y.as_mut_ptr(), y.len());
+            std::ptr::copy(from.0, to.0, y.len());
+        }
     });
 }

@@ -69,31 +69,36 @@ impl<T: Real, I: WindowIndex> Maxima<'_, T, I> {
     }
 }
 
-/// The places of `n` maxima, the gradients of their two input rows, and their own.
-pub(super) struct PairGradients<'a, T, I> {
+/// The places of a plane's maxima, their gradients, and those of its rows of `row` numbers.
+pub(super) struct PlaneGradients<'a, T, I> {
     pub places: &'a [I],
-    pub gx: [&'a mut [T]; 2],
     pub gy: &'a [T],
+    pub gx: &'a mut [T],
+    /// Windows side by side.
+    pub width: usize,
+    pub row: usize,
 }
 
-impl<T: Real, I: WindowIndex> PairGradients<'_, T, I> {
-    /// Each number of gy goes to the place of its maximum.
+impl<T: Real, I: WindowIndex> PlaneGradients<'_, T, I> {
+    /// Each number of gy goes to the place of its maximum. `rows`: numbers of rows of windows, and where their two rows of gx begin.
     #[inline(always)]
-    pub fn share(self, output: Output) {
-        let n = self.gy.len();
-        assert!(self.gx.iter().all(|g| g.len() == 2 * n) && self.places.len() == n);
+    pub fn share(self, rows: impl Iterator<Item = (usize, usize)>, output: Output) {
         #[cfg(target_arch = "x86_64")]
         if T::DTYPE == crate::dtype::DType::F32 && size_of::<I>() == 1 && avx512::is_there() {
-            // SAFETY: T is f32, I one byte, the lengths were checked, and the machine has the instructions.
-            return unsafe { avx512::share_to(self, output == Output::Accumulate) };
+            // SAFETY: T is f32, I one byte, and the machine has the instructions.
+            return unsafe { avx512::share_to(self, rows, output == Output::Accumulate) };
         }
-        let [ga, gb] = self.gx.map(|g| g.as_chunks_mut::<2>().0);
-        for (((place, ga), gb), &g) in self.places.iter().zip(ga).zip(gb).zip(self.gy) {
-            let at = |k: u32| if place.get() == k { g } else { T::ZERO };
-            (*ga, *gb) = match output {
-                Output::Write => ([at(0), at(1)], [at(2), at(3)]),
-                Output::Accumulate => ([ga[0] + at(0), ga[1] + at(1)], [gb[0] + at(2), gb[1] + at(3)]),
-            };
+        for (r, at) in rows {
+            let (windows, n) = (r * self.width..(r + 1) * self.width, 2 * self.width);
+            let (ga, gb) = self.gx[at..at + self.row + n].split_at_mut(self.row);
+            let [ga, gb] = [&mut ga[..n], &mut gb[..n]].map(|g| g.as_chunks_mut::<2>().0);
+            for (((place, ga), gb), &g) in self.places[windows.clone()].iter().zip(ga).zip(gb).zip(&self.gy[windows]) {
+                let at = |k: u32| if place.get() == k { g } else { T::ZERO };
+                (*ga, *gb) = match output {
+                    Output::Write => ([at(0), at(1)], [at(2), at(3)]),
+                    Output::Accumulate => ([ga[0] + at(0), ga[1] + at(1)], [gb[0] + at(2), gb[1] + at(3)]),
+                };
+            }
         }
     }
 }
@@ -111,7 +116,7 @@ fn first_largest<T: Real>(v: [T; 4], g: T) -> [T; 4] {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Maxima, PairGradients, RowPair};
+    use super::{Maxima, PlaneGradients, RowPair};
     use crate::simd::{Isa, isa};
     use std::arch::x86_64::*;
 
@@ -161,21 +166,48 @@ mod avx512 {
         }
     }
 
+    /// All rows in one call, which cannot be inlined where it is called.
+    ///
     /// # Safety
-    /// T is f32, I one byte; the machine has the instructions; rows of gx are twice as long as gy and places.
+    /// T is f32, I one byte; the machine has the instructions.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    pub unsafe fn share_to<T, I>(mut row: PairGradients<T, I>, add: bool) {
-        let [ga, gb] = row.gx.each_mut().map(|g| g.as_mut_ptr().cast::<f32>());
-        let (gy, places) = (row.gy.as_ptr().cast::<f32>(), row.places.as_ptr().cast::<u8>());
-        for i in (0..row.gy.len()).step_by(16) {
-            let n = (row.gy.len() - i).min(16);
-            // SAFETY: the masks keep to the `n` windows from `i` on.
-            unsafe {
-                let place = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(ones(n), places.add(i).cast()));
-                let g = _mm512_maskz_loadu_ps(ones(n), gy.add(i));
-                let at = |k: i32| _mm512_maskz_mov_ps(_mm512_cmpeq_epi32_mask(place, _mm512_set1_epi32(k)), g);
-                store(ga.add(2 * i), n, (at(0), at(1)), add);
-                store(gb.add(2 * i), n, (at(2), at(3)), add);
+    pub unsafe fn share_to<T, I>(p: PlaneGradients<T, I>, rows: impl Iterator<Item = (usize, usize)>, add: bool) {
+        let (gx, gy, places) =
+            (p.gx.as_mut_ptr().cast::<f32>(), p.gy.as_ptr().cast::<f32>(), p.places.as_ptr().cast::<i8>());
+        for (r, at) in rows {
+            let (n, first) = (p.width, r * p.width);
+            let is_inside = first + n <= p.gy.len().min(p.places.len()) && at + p.row + 2 * n <= p.gx.len();
+            assert!(is_inside && 2 * n <= p.row, "rows of the plane");
+            for i in (0..n).step_by(8) {
+                let count = (n - i).min(8);
+                // SAFETY: so many windows are left in the row, and inside all arrays.
+                unsafe {
+                    let g = _mm256_maskz_loadu_ps(ones(count) as u8, gy.add(first + i));
+                    let place = _mm_maskz_loadu_epi8(ones(count), places.wrapping_add(first + i));
+                    let (to, place) = (gx.add(at + 2 * i), _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(place, place)));
+                    let twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+                    let g = _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(g));
+                    let side = _mm512_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1);
+                    let below = _mm512_or_si512(side, _mm512_set1_epi32(2));
+                    put(to, count, _mm512_cmpeq_epi32_mask(place, side), g, add);
+                    put(to.add(p.row), count, _mm512_cmpeq_epi32_mask(place, below), g, add);
+                }
+            }
+        }
+    }
+
+    /// Writes what is won of 2 n numbers, and zeros, or adds it to what is there.
+    #[target_feature(enable = "avx512f")]
+    unsafe fn put(p: *mut f32, n: usize, won: __mmask16, g: __m512, add: bool) {
+        let all = ones(2 * n);
+        // SAFETY: the mask keeps to the 2 n numbers.
+        unsafe {
+            match add {
+                true => {
+                    let old = _mm512_maskz_loadu_ps(all, p);
+                    _mm512_mask_storeu_ps(p, all, _mm512_mask_add_ps(old, won, old, g));
+                }
+                false => _mm512_mask_storeu_ps(p, all, _mm512_maskz_mov_ps(won, g)),
             }
         }
     }

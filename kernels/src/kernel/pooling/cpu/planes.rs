@@ -342,13 +342,9 @@ impl Planes {
 
     #[inline(always)]
     fn max_pairs_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        let width = self.width();
         self.begin_pairs(gx, output);
-        for (r, at) in self.row_pairs() {
-            let part = r * width..(r + 1) * width;
-            let (gx, gy) = (self.pair_mut(gx, at), &gy[part.clone()]);
-            pairs::PairGradients { places: &places[part], gx, gy }.share(output);
-        }
+        let plane = pairs::PlaneGradients { places, gy, gx, width: self.width(), row: self.axes[2].input };
+        plane.share(self.row_pairs(), output);
     }
 
     #[inline(always)]

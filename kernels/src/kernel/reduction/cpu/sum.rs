@@ -276,6 +276,17 @@ mod tests {
     }
 
     #[test]
+    fn constants_add_up_as_arrays_do() {
+        for (shape, summed) in CASES {
+            let (shape, kept, _) = places(shape, summed);
+            let (mut want, mut got) = (vec![1f32; kept.size()], vec![2f32; kept.size()]);
+            sum_axes(&vec![0.1f32; shape.size()][..], &shape, summed, &mut want, Output::Write);
+            sum_constant(0.1, &shape, &mut got, &kept);
+            assert_eq!(got, want, "{shape} {summed:?}");
+        }
+    }
+
+    #[test]
     fn broadcasts_match_loops() {
         for (shape, repeated) in CASES {
             let (shape, kept, places) = places(shape, repeated);

@@ -2,6 +2,8 @@
 
 mod sides;
 mod taps;
+#[cfg(test)]
+mod tests;
 
 use super::Warp;
 use crate::array::Output;
