@@ -7,6 +7,7 @@ use crate::device::{DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::pool;
+use crate::simd;
 use crate::with_dtype;
 use std::sync::Arc;
 
@@ -261,7 +262,7 @@ impl Data {
                 unsafe { device.fill(self.address(), self.dtype, self.len, value)? }
             }
             (Place::Host, Content::Fill(v)) => {
-                with_dtype!(self.dtype, T => self.as_mut_slice::<T>().fill(T::from_f64(*v)))
+                with_dtype!(self.dtype, T => simd::fill(self.as_mut_slice::<T>(), T::from_f64(*v)))
             }
             (Place::Host, _) => self.bytes_mut().fill(0),
         }

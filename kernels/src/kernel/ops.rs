@@ -89,7 +89,7 @@ pub fn fill(y: &Data, value: f64) -> Result<()> {
     match y.place() {
         Place::Gpu(_) => cuda::convert::fill(y, value),
         Place::Host => {
-            with_real!(y.dtype(), T => y.as_mut_slice::<T>().fill(value as T));
+            with_real!(y.dtype(), T => simd::fill(y.as_mut_slice::<T>(), value as T));
             Ok(())
         }
     }

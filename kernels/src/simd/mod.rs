@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::dtype::{Element, Real};
 use crate::expr::op::{Binary, Unary};
+use crate::pool::tasks;
 
 pub use convert::convert;
 use kernels::Kernels;
@@ -205,8 +206,27 @@ pub fn prefetch(p: *const u8) {
     let _ = p;
 }
 
+/// Sets all elements to `v`, on all threads if they are many.
 pub fn fill<T: Element>(y: &mut [T], v: T) {
-    y.fill(v);
+    if y.len() < tasks::MIN_PARALLEL {
+        // SAFETY: the slice is the caller's.
+        return unsafe { run::<f64>(&Filled { y: tasks::Shared(y.as_mut_ptr()), n: y.len(), v }) };
+    }
+    tasks::parts(y, tasks::MIN_PARALLEL / 2, |_, y| fill(y, v));
+}
+
+struct Filled<T> {
+    y: tasks::Shared<T>,
+    n: usize,
+    v: T,
+}
+
+impl<T: Element> Body<f64> for Filled<T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = f64>>(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.y.0, self.n) }.fill(self.v);
+    }
 }
 
 macro_rules! reductions {

@@ -137,7 +137,7 @@ fn are_few(n: usize, k: usize) -> bool {
     k > 0 && k <= n / COLUMNS
 }
 
-/// The first `k` entries of a row, and perhaps others, in any order.
+/// The first `k` entries of a row, and perhaps others, in any order. Of equal keys, which may be many, no more than are needed.
 fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
     if !are_few(x.len(), k) {
         return Scratch::each(x.len(), |i| x[i].entry(order, i as u32));
@@ -149,13 +149,20 @@ fn candidates<T: Keyed>(x: &[T], k: usize, order: Order) -> Scratch<T::Entry> {
     unsafe { simd::run::<T>(&RowKeys { x, order, columns, keys: to, least: least_of }) };
     // So many columns have an element up to here.
     let limit = *least.select_nth_unstable(k - 1).1;
-    let count = Cell::new(0);
-    // SAFETY: no entry is written.
-    unsafe { simd::run::<T>(&UpTo::<T> { keys: &keys, limit, count: &count, found: None }) };
-    let mut found = Scratch::filled(count.take(), T::joined(limit, 0));
-    let entries = Some(Shared(found.as_mut_ptr()));
-    // SAFETY: there is room for all that were counted.
-    unsafe { simd::run::<T>(&UpTo::<T> { keys: &keys, limit, count: &count, found: entries }) };
+    let less = Cell::new(0);
+    // SAFETY: no terms.
+    unsafe { simd::run::<T>(&CountLess::<T> { keys: &keys, limit, count: &less }) };
+    let less = less.get();
+    let mut found = Scratch::filled(less.max(k), T::joined(limit, 0));
+    let job = Below::<T> {
+        keys: &keys,
+        limit,
+        equal: k.saturating_sub(less),
+        found: Shared(found.as_mut_ptr()),
+        n: found.len(),
+    };
+    // SAFETY: there is room for all that are less, and for so many that are equal.
+    unsafe { simd::run::<T>(&job) };
     found
 }
 
@@ -217,38 +224,71 @@ impl<T: Keyed> Body<T> for RowKeys<'_, T> {
 /// Keys that are looked at together.
 const BLOCK: usize = 16;
 
-/// The entries of the keys up to a limit: how many there are, or they themselves.
-struct UpTo<'a, T: Keyed> {
+/// How many keys are below a limit.
+struct CountLess<'a, T: Keyed> {
     keys: &'a [T::Key],
     limit: T::Key,
     count: &'a Cell<usize>,
-    found: Option<Shared<T::Entry>>,
 }
 
-impl<T: Keyed> Body<T> for UpTo<'_, T> {
+impl<T: Keyed> Body<T> for CountLess<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {
-        let (limit, mut count) = (self.limit, 0u32);
-        let Some(found) = &self.found else {
-            for key in self.keys {
-                count += (*key <= limit) as u32;
-            }
-            return self.count.set(count as usize);
-        };
-        let mut to = found.0;
-        for (b, keys) in self.keys.chunks(BLOCK).enumerate() {
-            let any = keys.iter().fold(false, |any, key| any | (*key <= limit));
-            if !any {
-                continue;
-            }
-            for (i, &key) in keys.iter().enumerate() {
-                if key <= limit {
+        let mut count = 0u32;
+        for key in self.keys {
+            count += (*key < self.limit) as u32;
+        }
+        self.count.set(count as usize);
+    }
+}
+
+/// The entries of the keys below a limit, and of the first ones that are equal to it: `n` together.
+struct Below<'a, T: Keyed> {
+    keys: &'a [T::Key],
+    limit: T::Key,
+    equal: usize,
+    found: Shared<T::Entry>,
+    n: usize,
+}
+
+impl<T: Keyed> Below<'_, T> {
+    /// Adds the entries of the keys from number `at` on to the `n` that are found, all of them below the limit; with the flag, equal
+    /// ones too, up to the last one that is wanted. Gives where it ended.
+    ///
+    /// # Safety
+    /// There is room for all.
+    #[inline(always)]
+    unsafe fn find<const EQUAL: bool>(&self, mut at: usize, n: &mut usize) -> usize {
+        let (limit, mut equal) = (self.limit, self.equal);
+        for keys in self.keys[at..].chunks(BLOCK) {
+            let any = keys.iter().fold(false, |any, key| any | (*key < limit) | EQUAL & (*key == limit));
+            for (i, &key) in keys.iter().enumerate().filter(|_| any) {
+                let is_equal = EQUAL && key == limit;
+                if key < limit || is_equal {
                     // SAFETY: all that is found has been counted.
-                    unsafe {
-                        to.write(T::joined(key, (b * BLOCK + i) as u32));
-                        to = to.add(1);
+                    unsafe { self.found.0.add(*n).write(T::joined(key, (at + i) as u32)) };
+                    *n += 1;
+                    equal -= is_equal as usize;
+                    if *n == self.n || EQUAL && equal == 0 {
+                        return at + i + 1;
                     }
                 }
+            }
+            at += keys.len();
+        }
+        at
+    }
+}
+
+impl<T: Keyed> Body<T> for Below<'_, T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        let mut n = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let at = if self.equal > 0 { self.find::<true>(0, &mut n) } else { 0 };
+            if n < self.n {
+                self.find::<false>(at, &mut n);
             }
         }
     }

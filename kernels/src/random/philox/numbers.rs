@@ -182,6 +182,8 @@ pub(super) struct DropoutMask<T> {
 /// Elements that are noted together, and bytes that they take.
 const NOTED: usize = 2 * GROUP;
 const NOTE: usize = NOTED / 8;
+/// Bits of a byte that are of one group.
+const ROWS: usize = GROUP / NOTE;
 
 /// Bytes of a note of what is kept of `n` elements.
 pub fn note(n: usize) -> usize {
@@ -219,8 +221,7 @@ impl<T: Float> DropoutMask<T> {
     /// The CPU must have the instruction set of V.
     #[inline(always)]
     pub(super) unsafe fn run<V: WordLanes>(&self, group: u64, y: &mut [T], x: &[T]) {
-        let mut words = [0; GROUP];
-        let mut bits = [0; NOTE];
+        let (mut words, mut bits) = ([0; GROUP], [0; NOTE]);
         let mut first = 0;
         while first < y.len() {
             // SAFETY: the caller's promise.
@@ -228,24 +229,25 @@ impl<T: Float> DropoutMask<T> {
             let end = y.len().min(first + GROUP);
             self.apply(&words, &mut y[first..end], &x[first..end]);
             if let Some(kept) = self.kept {
-                let half = first / GROUP % 2;
-                bits = self.bits(&words, half * GROUP / NOTE, if half == 0 { [0; NOTE] } else { bits });
                 // SAFETY: a note for each pair of groups, or what is left of one.
-                unsafe { kept.add(first / NOTED * NOTE).0.cast::<[u8; NOTE]>().write(bits.map(|b| b as u8)) };
+                let note = unsafe { &mut *kept.add(first / NOTED * NOTE).0.cast::<[u8; NOTE]>() };
+                self.bits(&words, &mut bits);
+                match first / GROUP % 2 {
+                    0 => note.iter_mut().zip(&bits).for_each(|(note, bits)| *note = *bits as u8),
+                    _ => note.iter_mut().zip(&bits).for_each(|(note, bits)| *note |= (bits << ROWS) as u8),
+                }
             }
             first += GROUP;
         }
     }
 
-    /// The bits of a group from bit `row` on, beside others.
+    /// The bits of a group.
     #[inline(always)]
-    fn bits(&self, words: &[u32; GROUP], row: usize, mut bits: [u32; NOTE]) -> [u32; NOTE] {
-        for r in 0..GROUP / NOTE {
-            for c in 0..NOTE {
-                bits[c] |= ((words[r * NOTE + c] >= self.threshold) as u32) << (row + r);
-            }
+    fn bits(&self, words: &[u32; GROUP], bits: &mut [u32; NOTE]) {
+        for (c, bits) in bits.iter_mut().enumerate() {
+            let bit = |r: usize| ((words[r * NOTE + c] >= self.threshold) as u32) << r;
+            *bits = bit(0) | bit(1) | bit(2) | bit(3);
         }
-        bits
     }
 
     #[inline(always)]
@@ -414,6 +416,9 @@ mod tests {
             println!("{what}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / n as f64);
         };
         show("dropout", &|y| dropout(D, 0.5, y, &x, false, None));
+        let kept = std::cell::RefCell::new(vec![0; note(n)]);
+        show("dropout, noted", &|y| dropout(D, 0.5, y, &x, false, Some(&mut kept.borrow_mut())));
+        show("dropout by a note", &|y| dropout_noted(&kept.borrow(), 0.5, y, &x, false));
         show("uniform", &|y| uniform(D, y, 0.0, 1.0));
         show("normal", &|y| normal(D, y, 0.0, 1.0));
     }
