@@ -90,6 +90,12 @@ pub trait Call: Any + Send + Sync {
         None
     }
 
+    /// Whether the backward kernel on the host takes gradients of outputs that are one number everywhere as just that number:
+    /// [`View::is_constant`].
+    fn takes_constants(&self) -> bool {
+        false
+    }
+
     /// How output `i` lies in input 0, if it is that array's elements, axis by axis. Where all readers take strides, they read
     /// that array, and the output is never made.
     fn axes(&self, _i: usize) -> Option<AxisMap> {
@@ -134,14 +140,27 @@ pub struct View<'a> {
     #[doc(hidden)]
     pub data: Data,
     strides: Option<&'a Strided>,
+    is_constant: bool,
 }
 
 impl<'a> View<'a> {
+    /// An array that has the one element of `data` everywhere.
+    #[doc(hidden)]
+    pub fn constant(shape: &'a Shape, data: Data) -> View<'a> {
+        View { is_constant: true, ..View::new(shape, data) }
+    }
+
+    /// Whether all elements are the same and only one is there: only for gradients of calls that
+    /// [take constants](Call::takes_constants).
+    pub fn is_constant(&self) -> bool {
+        self.is_constant
+    }
+
     /// All elements of `data`, which has as many as `shape`.
     #[doc(hidden)]
     #[inline]
     pub fn new(shape: &'a Shape, data: Data) -> View<'a> {
-        View { shape, data, strides: None }
+        View { shape, data, strides: None, is_constant: false }
     }
 
     /// The elements of an array at the places that `view` says.
@@ -154,7 +173,7 @@ impl<'a> View<'a> {
             let first = if view.shape.size() == 0 { 0 } else { view.first };
             return Ok(View::new(&view.shape, array.within(first, view.shape.size())));
         }
-        Ok(View { shape: &view.shape, data: array, strides: Some(view) })
+        Ok(View { shape: &view.shape, data: array, strides: Some(view), is_constant: false })
     }
 
     /// What lies so is handed to any kernel at `place` as elements in order.
@@ -181,7 +200,7 @@ impl<'a> View<'a> {
     /// If `T` is not their type, which is `run.dtype`, or `i64` for index inputs; or if they do not lie in order, in a kernel that
     /// has said that it takes strides.
     pub fn slice<T: Element>(&self) -> &[T] {
-        assert!(self.strides.is_none(), "elements in order");
+        assert!(self.strides.is_none() && !self.is_constant, "elements in order");
         self.data.as_slice()
     }
 

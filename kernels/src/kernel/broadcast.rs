@@ -3,7 +3,7 @@
 use super::moves::Moves;
 use super::ops;
 use crate::array::{AxisMap, Output, Place, Strided};
-use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
 use crate::shape::Shape;
 
@@ -11,6 +11,16 @@ use crate::shape::Shape;
 pub struct Broadcast {
     pub x: Shape,
     pub y: Shape,
+}
+
+impl Broadcast {
+    /// The gradient of x.
+    fn sum(&self, gy: &View, gx: &GradMut) -> Result<()> {
+        match gy.is_constant() {
+            true => ops::sum_constant(&gy.data, &self.y, &gx.data, &self.x, gx.output),
+            false => ops::sum_to(&gy.data, &self.y, &gx.data, &self.x, gx.output),
+        }
+    }
 }
 
 impl Call for Broadcast {
@@ -40,9 +50,13 @@ impl Call for Broadcast {
         Some(Needs::NONE)
     }
 
+    fn takes_constants(&self) -> bool {
+        true
+    }
+
     fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
-        ops::sum_to(&gy.data, &self.y, &gx.data, &self.x, gx.output)
+        self.sum(gy, gx)
     }
 }
 
@@ -58,8 +72,12 @@ impl Call for BroadcastTo {
         Some(Needs::NONE)
     }
 
+    fn takes_constants(&self) -> bool {
+        true
+    }
+
     fn backward(&self, _run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[1]) else { return Ok(()) };
-        ops::sum_to(&gy.data, &self.0.y, &gx.data, &self.0.x, gx.output)
+        self.0.sum(gy, gx)
     }
 }

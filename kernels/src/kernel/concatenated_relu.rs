@@ -9,8 +9,9 @@ use crate::error::Result;
 use crate::expr::Formula;
 use crate::kernel::range::cuda::range;
 use crate::shape::Shape;
+use crate::simd::SimdReal;
 use crate::tile::Walk;
-use crate::tile::formula::apply_rows;
+use crate::tile::formula::{RowsInput, apply_rows};
 use crate::with_real;
 use smallvec::smallvec;
 
@@ -47,6 +48,15 @@ fn signs(place: Place, dtype: DType) -> Result<Data> {
     Ok(signs)
 }
 
+/// The halves of y, or of its gradient, `n` elements of each row.
+fn halves<'a, T: SimdReal>(v: &'a View, n: usize) -> [RowsInput<'a, T>; 2] {
+    let all = v.data.as_slice::<T>();
+    match v.is_constant() {
+        true => [RowsInput::Number(all[0]); 2],
+        false => [RowsInput::Rows(all, 2 * n), RowsInput::Rows(&all[n..], 2 * n)],
+    }
+}
+
 impl Call for Halves {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let (over, y) = (self.all(2), &y[0].data);
@@ -59,22 +69,30 @@ impl Call for Halves {
         self.whole.as_ref().map(|_| Needs { x: 0, y: 1 })
     }
 
+    fn takes_constants(&self) -> bool {
+        true
+    }
+
     fn backward(&self, _run: &Run, Gradients { y, gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(whole), Some(y), Some(gy), Some(gx)) = (&self.whole, &y[0], &gy[0], &gx[0]) else { return Ok(()) };
         if gx.data.is_empty() {
             return Ok(());
         }
-        let (n, size) = (self.inner, 2 * self.inner);
+        let n = self.inner;
         if gx.data.place() == Place::Host && n >= ROW {
             with_real!(gx.data.dtype(), T => {
-                let (y, gy): (&[T], &[T]) = (y.data.as_slice(), gy.data.as_slice());
-                apply_rows(whole, &[y, &y[n..], gy, &gy[n..]], size, gx.data.as_mut_slice(), n, gx.output);
+                let ([y, below], [gy, gy_below]) = (halves(y, n), halves(gy, n));
+                apply_rows::<T>(whole, &[y, below, gy, gy_below], gx.data.as_mut_slice(), n, gx.output);
             });
             return Ok(());
         }
         let walk = || Walk::Strided(0, smallvec![(self.outer, 2 * self.inner as isize), (self.inner, 1)]);
-        let second = [y.data.after(self.inner), gy.data.after(self.inner)];
-        let inputs = [(&y.data, walk()), (&second[0], walk()), (&gy.data, walk()), (&second[1], walk())];
+        let second = y.data.after(self.inner);
+        let (below, of_gy) = match gy.is_constant() {
+            true => (gy.data.clone(), Walk::Splat),
+            false => (gy.data.after(self.inner), walk()),
+        };
+        let inputs = [(&y.data, walk()), (&second, walk()), (&gy.data, of_gy.clone()), (&below, of_gy)];
         ops::formula(whole, &inputs, &gx.data, gx.output)
     }
 }

@@ -126,10 +126,10 @@ pub fn sum_to(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> R
     Ok(())
 }
 
-/// As [`sum_to`] on the host, of an array that has one number everywhere: as it would add it up, though only a row is there.
-pub fn sum_constant(v: f64, from: &Shape, y: &Data, to: &Shape) -> Result<()> {
+/// As [`sum_to`] on the host, of an array that has the number in `x` everywhere.
+pub fn sum_constant(x: &Data, from: &Shape, y: &Data, to: &Shape, output: Output) -> Result<()> {
     with_real!(y.dtype(), T => {
-        cpu_reduce::sum_constant(v as T, from, y.as_mut_slice(), to);
+        cpu_reduce::sum_constant::<T>(x.as_slice()[0], from, y.as_mut_slice(), to, output);
         Ok(())
     })
 }

@@ -33,26 +33,54 @@ fn program<T: SimdReal>(f: &Formula, k: usize, output: Output) -> TileProgram<T>
     }
 }
 
-/// As [`apply`], row by row: rows of `n` elements of y, and of inputs that each have the next row `stride` elements on.
+/// An input of a formula that runs row by row.
+#[derive(Clone, Copy)]
+pub enum RowsInput<'a, T> {
+    /// Each row begins so many elements behind the one before.
+    Rows(&'a [T], usize),
+    /// One number for all.
+    Number(T),
+}
+
+impl<T: SimdReal> RowsInput<'_, T> {
+    fn reaches(&self, rows: usize, n: usize) -> bool {
+        match self {
+            RowsInput::Rows(x, stride) => x.len() >= (rows - 1) * stride + n,
+            RowsInput::Number(_) => true,
+        }
+    }
+
+    /// The row number `row`.
+    fn source(&self, row: usize) -> Source {
+        match *self {
+            RowsInput::Rows(x, stride) => {
+                let ptr = x.as_ptr().wrapping_add(row * stride).cast();
+                Source { ptr, dtype: T::DTYPE, walk: Walk::Dense }
+            }
+            RowsInput::Number(v) => Source { ptr: std::ptr::null(), dtype: T::DTYPE, walk: Walk::Constant(v.to_f64()) },
+        }
+    }
+}
+
+/// As [`apply`], row by row: rows of `n` elements of y, and of the inputs.
 ///
 /// # Panics
 /// If an input is too short.
-pub fn apply_rows<T: SimdReal>(f: &Formula, x: &[&[T]], stride: usize, y: &mut [T], n: usize, output: Output) {
+pub fn apply_rows<T: SimdReal>(f: &Formula, x: &[RowsInput<T>], y: &mut [T], n: usize, output: Output) {
     if y.is_empty() {
         return;
     }
-    let last = (y.len() / n - 1) * stride;
-    assert!(y.len() % n == 0 && x.iter().all(|x| x.len() >= last + n), "inputs as long as their rows");
+    let rows = y.len() / n;
+    assert!(y.len() % n == 0 && x.iter().all(|x| x.reaches(rows, n)), "inputs as long as their rows");
     let program = program::<T>(f, x.len(), output);
-    let (size, add) = (y.len() * (program.loops() + 1), output == Output::Accumulate);
-    let (x, to): (Vec<_>, _) = (x.iter().map(|x| SendPtr::of(x)).collect(), SendPtr(y.as_mut_ptr()));
-    tasks::share(y.len() / n, size, |row| {
-        let dense = |p: SendPtr<T>| Source { ptr: p.0 as *const u8, dtype: T::DTYPE, walk: Walk::Dense };
-        let old = to.add(row * n);
-        let sources: SmallVec<[Source; 6]> =
-            x.iter().map(|x| dense(x.add(row * stride))).chain(add.then(|| dense(old))).collect();
+    let (size, to) = (y.len() * (program.loops() + 1), SendPtr(y.as_mut_ptr()));
+    tasks::share(rows, size, |row| {
+        let ptr = to.add(row * n).0.cast();
+        let old = Source { ptr, dtype: T::DTYPE, walk: Walk::Dense };
+        let old = (output == Output::Accumulate).then_some(old);
+        let sources: SmallVec<[Source; 6]> = x.iter().map(|x| x.source(row)).chain(old).collect();
         // SAFETY: the rows lie inside; those of y do not overlap, and an input that overlaps one is that row itself.
-        unsafe { program.run_part(0, n, &sources, &[Destination { ptr: old.0 as *mut u8, dtype: T::DTYPE }], &[]) };
+        unsafe { program.run_part(0, n, &sources, &[Destination { ptr, dtype: T::DTYPE }], &[]) };
     });
 }
 

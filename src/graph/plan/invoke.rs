@@ -138,6 +138,17 @@ pub(crate) fn backward<'a, 'b>(
 ) -> Result<()> {
     let place = f.backward_place();
     let compute = f.kernel_dtype(place);
+    let constants = place == Place::Host && setup.kernels().is_some_and(|call| call.takes_constants());
+    let gradient = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
+        match a.find(place)? {
+            ReadContent::Constant(v) if constants => {
+                let one = Data::new(compute, 1)?;
+                ops::fill(&one, v)?;
+                Ok(View::constant(shape, one))
+            }
+            _ => Ok(View::new(shape, a.read_at(place, compute)?.of(shape.size())?)),
+        }
+    };
     let read = |a: &NdArray, shape: &'a Shape| -> Result<View<'a>> {
         Ok(View::new(shape, a.read_at(place, compute)?.of(shape.size())?))
     };
@@ -152,7 +163,7 @@ pub(crate) fn backward<'a, 'b>(
     let (mut outputs, mut arriving): (SmallVec<[Option<View>; 2]>, SmallVec<[Option<View>; 2]>) = Default::default();
     for (i, shape) in setup.y.iter().enumerate() {
         outputs.push(needs.output(i).then(|| read(y(i), shape)).transpose()?);
-        arriving.push(gy(i).map(|a| read(a, shape)).transpose()?);
+        arriving.push(gy(i).map(|a| gradient(a, shape)).transpose()?);
     }
     let mut gx = gx()?;
     let dtype = f.context.compute_dtype();

@@ -5,7 +5,8 @@ use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::error::{Error, Result};
-use crate::pool::tasks::{self, Shared};
+use crate::pool::tasks::{self, SendPtr};
+use smallvec::SmallVec;
 
 pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]) -> Result<()> {
     w.chunks(c.n).try_for_each(|w| check(c, w))?;
@@ -17,21 +18,28 @@ pub(super) fn indices<T: Real>(c: &Choice, table: &[f64], w: &[T], y: &mut [i64]
     Ok(())
 }
 
-/// Adds each pick's gradient to its element's.
-pub(super) fn put_back<T: Real>(c: &Choice, picked: &[i64], gy: &[T], gx: &mut [T], output: Output) {
-    if gx.is_empty() {
-        return;
-    }
-    let gx = Shared(gx.as_mut_ptr());
-    let gx = &gx;
-    tasks::share(c.rows, gy.len(), move |row| {
-        // SAFETY: this row, which is this task's own.
-        let gx = unsafe { std::slice::from_raw_parts_mut(gx.0.add(row * c.n), c.n) };
-        if output == Output::Write {
-            gx.fill(T::ZERO);
+/// Adds each pick's gradient to its element's, in all of `to`.
+pub(super) fn put_back<'a, T: Real>(
+    c: &Choice,
+    picked: &[i64],
+    gy: &[T],
+    to: impl Iterator<Item = (&'a mut [T], Output)>,
+) {
+    let to: SmallVec<[_; 2]> = to.map(|(to, output)| (SendPtr(to.as_mut_ptr()), output)).collect();
+    tasks::share(c.rows, gy.len().max(c.rows * c.n), |row| {
+        let picks = row * c.picks..(row + 1) * c.picks;
+        // SAFETY: this row, which is this task's own; the gradients have memory of their own.
+        let mut rows: SmallVec<[&mut [T]; 2]> = to.iter().map(|(to, _)| unsafe { to.slice(row * c.n, c.n) }).collect();
+        let fresh = rows.iter_mut().zip(&to).filter(|(_, (_, output))| *output == Output::Write);
+        fresh.for_each(|(row, _)| row.fill(T::ZERO));
+        let picks = picked[picks.clone()].iter().zip(&gy[picks]);
+        match &mut rows[..] {
+            [a, b] => picks.for_each(|(&i, &g)| {
+                a[i as usize] += g;
+                b[i as usize] += g;
+            }),
+            rows => rows.iter_mut().for_each(|row| picks.clone().for_each(|(&i, &g)| row[i as usize] += g)),
         }
-        let row = row * c.picks..(row + 1) * c.picks;
-        picked[row.clone()].iter().zip(&gy[row]).for_each(|(&i, &g)| gx[i as usize] = gx[i as usize] + g);
     });
 }
 

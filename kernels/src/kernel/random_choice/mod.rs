@@ -6,12 +6,11 @@ mod cuda;
 use super::gather::Picks;
 use super::{ops, random};
 use crate::array::{Data, Output, Place};
-use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::random::{DrawPolicy, DrawSource, LastDraw, RandomSeed};
 use crate::with_real;
-use smallvec::SmallVec;
 
 /// How many are picked from each of `rows` rows of `n` elements.
 #[derive(Clone, Copy)]
@@ -95,19 +94,11 @@ impl Call for RandomChoice {
         let chosen = run.saved::<ChosenElements>().ok_or_else(|| {
             Error::graph("the picks of the forward pass are missing").hint("call forward() before backward()")
         })?;
-        // What is written first may be added to the other one.
-        let mut all: SmallVec<[&GradMut; 2]> = gx.iter().flatten().collect();
-        all.sort_by_key(|gx| gx.output != Output::Write);
-        for (k, to) in all.iter().enumerate() {
-            if k > 0 && all[0].output == Output::Write {
-                ops::put(&to.data, &all[0].data, to.output)?;
-                continue;
-            }
-            with_real!(to.data.dtype(), T => {
-                let (gy, to_all) = (gy.data.as_slice::<T>(), to.data.as_mut_slice());
-                cpu::put_back(&self.choice, chosen.0.as_slice(), gy, to_all, to.output)
-            });
-        }
+        let Some(dtype) = gx.iter().flatten().map(|gx| gx.data.dtype()).next() else { return Ok(()) };
+        with_real!(dtype, T => {
+            let to = gx.iter().flatten().map(|gx| (gx.data.as_mut_slice::<T>(), gx.output));
+            cpu::put_back(&self.choice, chosen.0.as_slice(), gy.data.as_slice(), to)
+        });
         Ok(())
     }
 }

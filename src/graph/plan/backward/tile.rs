@@ -89,7 +89,11 @@ impl BackwardPlan {
         let (gy, shape) = (self.grad(v, seed), &self.slots[x.slot as usize].shape);
         let part = Data::new(dtype, shape.size())?;
         match gy.find(Place::Host)? {
-            ReadContent::Constant(v) => ops::sum_constant(v, &t.shape, &part, shape)?,
+            ReadContent::Constant(v) => {
+                let one = Data::new(dtype, 1)?;
+                ops::fill(&one, v)?;
+                ops::sum_constant(&one, &t.shape, &part, shape, Output::Write)?;
+            }
             _ => ops::sum_to(&gy.read(dtype)?.of(t.shape.size())?, &t.shape, &part, shape, Output::Write)?,
         }
         self.deliver(x, &part, t.site.dtype)?;

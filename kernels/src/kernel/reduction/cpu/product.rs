@@ -11,20 +11,59 @@ use crate::simd::{self, SimdReal};
 
 /// Neighbouring elements that one task multiplies.
 const PART: usize = 1 << 15;
-const LANES: usize = 16;
+/// Products side by side of neighbours: more than one vector, since each multiplication waits for the one before.
+const LANES: usize = 64;
 /// Neighbouring results that are made together.
 const COLUMNS: usize = 1024;
 
 /// The product of neighbours, in lanes.
-fn product<T: SimdReal>(x: &[T]) -> T {
-    let mut lanes = [T::ONE; LANES];
-    let chunks = x.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    for c in chunks {
-        lanes.iter_mut().zip(c).for_each(|(l, &v)| *l = *l * v);
+struct Product<'a, T> {
+    x: &'a [T],
+    y: &'a mut T,
+}
+
+impl<T: SimdReal> Choose<T> for Product<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: L is what the machine has.
+        unsafe { L::enter(self) }
     }
-    lanes.iter_mut().zip(rest).for_each(|(l, &v)| *l = *l * v);
-    lanes.iter().fold(T::ONE, |p, &l| p * l)
+}
+
+impl<T: SimdReal> WithLanes<T> for Product<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let (whole, rest) = self.x.split_at(self.x.len() / LANES * LANES);
+        let mut lanes = [T::ONE; LANES];
+        lanes[..rest.len()].copy_from_slice(rest);
+        // SAFETY: L's features are on; all vectors lie in x, or in the lanes.
+        unsafe {
+            let zero = L::splat(T::ZERO);
+            let mut products = [L::splat(T::ONE); LANES / 4];
+            for x in whole.chunks_exact(LANES) {
+                for i in 0..LANES / L::N {
+                    products[i] = L::fma(products[i], L::load(x.as_ptr().add(i * L::N)), zero);
+                }
+            }
+            for i in 0..LANES / L::N {
+                let to = lanes.as_mut_ptr().add(i * L::N);
+                L::store(to, L::fma(products[i], L::load(to), zero));
+            }
+        }
+        let mut n = LANES / 2;
+        while n > 0 {
+            for i in 0..n {
+                lanes[i] = lanes[i] * lanes[i + n];
+            }
+            n /= 2;
+        }
+        *self.y = lanes[0];
+    }
+}
+
+fn product<T: SimdReal>(x: &[T]) -> T {
+    let mut y = T::ONE;
+    dispatch(Product { x, y: &mut y });
+    y
 }
 
 /// Multiplies over the axes that are reduced.
@@ -173,58 +212,98 @@ impl<T: SimdReal> WithLanes<T> for ProductGroup<'_, '_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         let Others { x, gx, places, add, .. } = self.all;
         let mut left = Scratch::filled(places.groups.len(), [T::ONE; SIDE]);
-        let mut product = [T::ONE; SIDE];
-        for (left, &[at, n]) in left.iter_mut().zip(places.groups.iter()) {
-            *left = product;
-            product = times(product, numbers(&x[self.base + at..][..self.width(n)]));
-        }
-        let mut right = self.begin(&product);
-        for (left, &[at, n]) in left.iter().zip(places.groups.iter()).rev() {
-            let n = self.width(n);
-            // SAFETY: inside the gradient; each result has elements of its own.
-            let gx = unsafe { gx.slice(self.base + at, n) };
-            let (old, gradient) = (numbers(gx), times(*left, right));
-            put(gx, if *add { plus(old, gradient) } else { gradient });
-            right = times(right, numbers(&x[self.base + at..][..n]));
-        }
-    }
-}
-
-/// Numbers in lanes, and 1 in the others.
-#[inline(always)]
-fn numbers<T: SimdReal>(x: &[T]) -> [T; SIDE] {
-    match x.first_chunk::<SIDE>() {
-        Some(x) => *x,
-        None => {
+        // SAFETY: L's features are on.
+        unsafe {
+            let mut product = Group::<T, L>::load(&[]);
+            for (left, &[at, n]) in left.iter_mut().zip(places.groups.iter()) {
+                product.store(left);
+                product = product.times(Group::load(&x[self.base + at..][..self.width(n)]));
+            }
             let mut lanes = [T::ONE; SIDE];
-            lanes[..x.len()].copy_from_slice(x);
-            lanes
+            product.store(&mut lanes);
+            let mut right = Group::<T, L>::load(&self.begin(&lanes));
+            for (left, &[at, n]) in left.iter().zip(places.groups.iter()).rev() {
+                let n = self.width(n);
+                // SAFETY: inside the gradient; each result has elements of its own.
+                let gx = gx.slice(self.base + at, n);
+                let gradient = Group::load(left).times(right);
+                let gradient = if *add { gradient.plus(Group::load(gx)) } else { gradient };
+                gradient.store(gx);
+                right = right.times(Group::load(&x[self.base + at..][..n]));
+            }
         }
     }
 }
 
-#[inline(always)]
-fn put<T: SimdReal>(to: &mut [T], v: [T; SIDE]) {
-    match to.first_chunk_mut::<SIDE>() {
-        Some(to) => *to = v,
-        None => to.copy_from_slice(&v[..to.len()]),
+/// Numbers side by side, in vectors.
+struct Group<T: SimdReal, L: Lanes<T>>([L::V; SIDE / 4]);
+
+impl<T: SimdReal, L: Lanes<T>> Clone for Group<T, L> {
+    fn clone(&self) -> Self {
+        *self
     }
 }
 
-#[inline(always)]
-fn times<T: SimdReal>(mut a: [T; SIDE], b: [T; SIDE]) -> [T; SIDE] {
-    for i in 0..SIDE {
-        a[i] = a[i] * b[i];
-    }
-    a
-}
+impl<T: SimdReal, L: Lanes<T>> Copy for Group<T, L> {}
 
-#[inline(always)]
-fn plus<T: SimdReal>(mut a: [T; SIDE], b: [T; SIDE]) -> [T; SIDE] {
-    for i in 0..SIDE {
-        a[i] += b[i];
+/// # Safety (of all)
+/// Inside `enter` of L.
+impl<T: SimdReal, L: Lanes<T>> Group<T, L> {
+    /// Some numbers, and 1 in the other lanes.
+    #[inline(always)]
+    unsafe fn load(x: &[T]) -> Self {
+        let mut ones = [T::ONE; SIDE];
+        let x = match x.first_chunk::<SIDE>() {
+            Some(x) => x,
+            None => {
+                ones[..x.len()].copy_from_slice(x);
+                &ones
+            }
+        };
+        // SAFETY: a whole group; the caller's promise.
+        unsafe {
+            let mut v = [L::splat(T::ONE); SIDE / 4];
+            for i in 0..SIDE / L::N {
+                v[i] = L::load(x.as_ptr().add(i * L::N));
+            }
+            Group(v)
+        }
     }
-    a
+
+    /// Writes as many as there is room for.
+    #[inline(always)]
+    unsafe fn store(self, to: &mut [T]) {
+        let mut all = [T::ONE; SIDE];
+        let (to, rest) = match to.first_chunk_mut::<SIDE>() {
+            Some(to) => (to, None),
+            None => (&mut all, Some(to)),
+        };
+        for i in 0..SIDE / L::N {
+            // SAFETY: a whole group; the caller's promise.
+            unsafe { L::store(to.as_mut_ptr().add(i * L::N), self.0[i]) };
+        }
+        if let Some(rest) = rest {
+            rest.copy_from_slice(&to[..rest.len()]);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times(mut self, o: Self) -> Self {
+        for i in 0..SIDE / L::N {
+            // SAFETY: the caller's promise.
+            self.0[i] = unsafe { L::fma(self.0[i], o.0[i], L::splat(T::ZERO)) };
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn plus(mut self, o: Self) -> Self {
+        for i in 0..SIDE / L::N {
+            // SAFETY: the caller's promise.
+            self.0[i] = unsafe { L::fma(self.0[i], L::splat(T::ONE), o.0[i]) };
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -55,16 +55,32 @@ pub fn sum_to<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, outpu
 }
 
 /// The sums of an array that is `v` everywhere, with the rounding that they have where it is there.
-pub fn sum_constant<T: SimdReal>(v: T, from: &Shape, y: &mut [T], to: &Shape) {
-    let summed = repeated(from, to);
+pub fn sum_constant<T: SimdReal>(v: T, from: &Shape, y: &mut [T], to: &Shape, output: Output) {
+    let (summed, mut from) = (repeated(from, to), from.clone());
+    let Some(last) = (0..from.ndim()).rposition(|a| from[a] != 1).filter(|_| from.size() > 0 && !y.is_empty()) else {
+        let all = Scratch::filled(from.size(), v);
+        return sum_axes(&all[..], &from, &summed, y, output);
+    };
+    if !summed[last] {
+        // Neighbouring results are made alike, each from its own column: two are enough.
+        (0..from.ndim()).filter(|&a| !summed[a]).for_each(|a| from.as_mut_slice()[a] = if a == last { 2 } else { 1 });
+    }
     // Neighbours of one kind are a run; all runs are the same elements.
-    let strides = from.strides();
-    let last = summed.iter().zip(&from[..]).rposition(|(_, n)| *n != 1).unwrap_or(0);
     let first = (0..last).rev().find(|&a| from[a] != 1 && summed[a] != summed[last]).map_or(0, |a| a + 1);
+    let strides = from.strides();
     let strides = (0..from.ndim()).map(|a| if a >= first { strides[a] as isize } else { 0 }).collect();
     let run = Scratch::filled(from.size_from(first), v);
     let view = Strided { shape: from.clone(), first: 0, strides };
-    sum_axes(Runs::of(&run, &view), from, &summed, y, Output::Write);
+    let runs = Runs::of(&run, &view);
+    if summed[last] {
+        return sum_axes(runs, &from, &summed, y, output);
+    }
+    let mut sums = [T::ZERO; 2];
+    sum_axes(runs, &from, &summed, &mut sums, Output::Write);
+    match output {
+        Output::Write => simd::fill(y, sums[0]),
+        Output::Accumulate => simd::add_scalar(y, sums[0]),
+    }
 }
 
 /// Repeats `x` of shape `from` over shape `to`, which it broadcasts to.
@@ -281,7 +297,7 @@ mod tests {
             let (shape, kept, _) = places(shape, summed);
             let (mut want, mut got) = (vec![1f32; kept.size()], vec![2f32; kept.size()]);
             sum_axes(&vec![0.1f32; shape.size()][..], &shape, summed, &mut want, Output::Write);
-            sum_constant(0.1, &shape, &mut got, &kept);
+            sum_constant(0.1, &shape, &mut got, &kept, Output::Write);
             assert_eq!(got, want, "{shape} {summed:?}");
         }
     }
