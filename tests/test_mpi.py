@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from mpi_helpers import mpirun
 
 pytestmark = pytest.mark.host
