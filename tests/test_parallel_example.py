@@ -28,10 +28,10 @@ def parameters(folder):
 
 def test_two_processes_are_one_with_the_same_batches(tmp_path):
     """Parameters within rounding after 20 steps; rank 0 alone prints and writes."""
-    pytest.importorskip("sklearn"), pytest.importorskip("tqdm")
+    pytest.importorskip("h5py"), pytest.importorskip("tqdm")
     skip_without_mpi()
     printed = mpirun(2, EXAMPLE, *ARGUMENTS, tmp_path / "two")
-    assert printed.count("held-out accuracy") == printed.count("written:") == 1 and "2 processes" in printed
+    assert printed.count("held-out accuracy") == 1 and "2 processes" in printed
     command = [sys.executable, str(EXAMPLE), "--slices", "2", *ARGUMENTS, str(tmp_path / "one")]
     subprocess.run(command, check=True, capture_output=True, timeout=60, env={**os.environ, "NNRS_NUM_THREADS": "1"})
     one, two = parameters(tmp_path / "one"), parameters(tmp_path / "two")
@@ -41,7 +41,7 @@ def test_two_processes_are_one_with_the_same_batches(tmp_path):
 
 
 def test_what_does_not_divide_is_said():
-    pytest.importorskip("sklearn"), pytest.importorskip("tqdm")
+    pytest.importorskip("tqdm")
     command = [sys.executable, str(EXAMPLE), "--slices", "3"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "--batch-size must be a multiple of --slices" in done.stderr
