@@ -16,6 +16,7 @@ import nnrs.parametric_functions as PF
 from nnrs._communication import launch, reductions
 from thread_transport import run_threads
 
+CPU = nn.ext_utils.get_extension_context("cpu")
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE")
 
 
@@ -152,7 +153,7 @@ def test_members_before_init_say_so():
 def test_without_mpi4py_it_says_what_to_install(monkeypatch, name):
     monkeypatch.setenv(name, "4")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    comm = C.MultiProcessCommunicator(nn.get_current_context())
+    comm = C.MultiProcessCommunicator(CPU)
     with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'") as caught:
         comm.init()
     assert ("mpirun -n 4" in str(caught.value)) == (name in ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
@@ -177,7 +178,7 @@ def test_a_launcher_that_starts_no_mpi(monkeypatch, name, hint):
     with pytest.raises(
         C.CommunicatorError, match=f"expected 2 processes in MPI|expected 2 processes, as.*\n.*{hint}"
     ) as e:
-        world_of_one()
+        C.MultiProcessCommunicator(CPU).init()
     assert hint in str(e.value).replace(")", ".")
 
 
@@ -191,7 +192,7 @@ def test_mpirun_counts_before_torchrun():
 def test_a_gpu_context_with_others_is_refused(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm = C.MultiProcessCommunicator(nn.get_current_context())
+    comm = C.MultiProcessCommunicator(CPU)
     with pytest.raises(NotImplementedError, match="argument 'ctx': expected the context of the CPU.*NCCL"):
         comm.init()
     monkeypatch.delenv("OMPI_COMM_WORLD_SIZE")
@@ -212,10 +213,10 @@ def test_a_timeout_that_is_none(monkeypatch, text):
 
 
 def contexts(*gradients):
-    comm = C.DataParallelCommunicator(nn.get_current_context())
+    comm = C.DataParallelCommunicator(CPU)
     made = [nn.Variable.from_numpy_array(np.zeros(2), grad=np.full(2, g), need_grad=True) for g in gradients]
     for v in made:
-        comm.add_context_and_parameters((nn.get_current_context(), {"w": v}))
+        comm.add_context_and_parameters((CPU, {"w": v}))
     comm.init()
     return comm, made
 
@@ -232,14 +233,14 @@ def test_gradients_of_contexts_add_up(division):
 
 def test_contexts_with_other_parameters(monkeypatch):
     comm, _ = contexts(1.0)
-    comm.add_context_and_parameters((nn.get_current_context(), {"v": nn.Variable((2,))}))
+    comm.add_context_and_parameters((CPU, {"v": nn.Variable((2,))}))
     with pytest.raises(ValueError, match="same names and shapes of parameters in each context.*context 1"):
         comm.init()
     comm.clear_context_parameters()
     monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm.add_context_and_parameters((nn.get_current_context(), {}))
+    comm.add_context_and_parameters((CPU, {}))
     comm.init()
-    comm.add_context_and_parameters((nn.get_current_context(), {}))
+    comm.add_context_and_parameters((CPU, {}))
     with pytest.raises(NotImplementedError, match="DataParallelCommunicator.init"):
         comm.init()
 

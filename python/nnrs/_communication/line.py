@@ -36,6 +36,7 @@ class Collective:
     def __init__(self, call: Call, transport: Transport, steps: Steps) -> None:
         self.call, self.transport, self.steps = call, transport, steps
         self.is_done = False
+        self.error: BaseException | None = None
 
 
 class Line:
@@ -74,6 +75,8 @@ class Line:
         self.advance()
         start = looked = time.monotonic()
         while not collective.is_done:
+            if collective.error is not None:  # of one before it, which another thread got
+                raise collective.error
             now = time.monotonic()
             if now - looked > PATIENCE:
                 looked = now
@@ -98,6 +101,8 @@ class Line:
 
     def _drop(self, first: Collective, error: BaseException) -> None:
         """Forget all that stands in the line: it followed from what has failed. Arrays on their way stay in memory."""
+        for each in self._waiting:
+            each.error = error
         self._stuck += self._waiting
         self._waiting.clear()
         if isinstance(error, DisagreementError):
