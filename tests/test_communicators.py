@@ -310,6 +310,7 @@ def test_whole_numbers():
 @pytest.mark.parametrize("segment", [1, 3, 7, 1000])
 def test_large_arrays_go_in_segments(monkeypatch, segment):
     monkeypatch.setattr(reductions, "SEGMENT", segment)
+    monkeypatch.setattr(reductions, "FEW", 0)
 
     def work(comm):
         x = array(*np.arange(8) * (comm.rank + 1))
