@@ -51,7 +51,7 @@ class Control:
         """A collective is over."""
         self._done[call.group] = call.number
         Control.latest, self._asked = call, None
-        if self._is_telling:
+        if self._is_telling and threading.current_thread() is threading.main_thread():
             self._is_telling = False
             if signal.getsignal(signal.SIGTERM) == self._ended_by_signal:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)

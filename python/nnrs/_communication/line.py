@@ -1,7 +1,8 @@
 """The line in which a communicator's collectives stand: one runs at a time, in the order in which they were asked for.
 
-That order is the same on each process, whatever the times are, so their messages meet. Each begins with a word on what
-it is: processes that ask for different things, or for different shapes, get an error that says so, and no hang.
+That order is the same on each process, whatever the times are, so their messages meet. A thread moves on those that are
+left alone with their memory while the script computes (gradients of a backward run). Each begins with a word on what it
+is: processes that ask for different things, or for different shapes, get an error that says so, and no hang.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0)
 PATIENCE = 0.05
 """Seconds until a wait is looked after, and between two looks."""
 TEXT = 512
+PAUSE, IDLE = 5e-4, 0.05
+"""Seconds between two looks of the thread, and how long it stays when there is nothing to do."""
 
 
 class DisagreementError(ArgumentError):
@@ -31,51 +34,81 @@ class DisagreementError(ArgumentError):
 
 
 class Collective:
-    """One that stands in the line: `steps` are its moves over `transport`."""
+    """One that stands in the line: `steps` are its moves over `transport`; any thread may make those of a free one."""
 
-    def __init__(self, call: Call, transport: Transport, steps: Steps) -> None:
-        self.call, self.transport, self.steps = call, transport, steps
+    def __init__(self, call: Call, transport: Transport, steps: Steps, is_free: bool) -> None:
+        self.call, self.transport, self.steps, self.is_free = call, transport, steps, is_free
         self.is_done = False
         self.error: BaseException | None = None
 
 
 class Line:
-    """Runs collectives one after another; any thread may move it on."""
+    """Runs collectives one after another."""
 
     def __init__(self) -> None:
         self._waiting: deque[Collective] = deque()
         self._counts: dict[str, int] = {}
         self._lock = threading.RLock()
         self._failed: CommunicatorError | None = None
-        self._stuck: list[Collective] = []
+        self._stuck: list[Steps] = []
+        self._mover: threading.Thread | None = None
+        self._found: BaseException | None = None
 
-    def submit(self, name: str, group: str, transport: Transport, steps: Callable[[], Steps]) -> Collective:
+    def submit(
+        self, name: str, group: str, transport: Transport, steps: Callable[[], Steps], is_free: bool = False
+    ) -> Collective:
         """Let a collective stand behind the others; its steps are made when its turn has come."""
         with self._lock:
             self._check()
             number = self._counts[group] = self._counts.get(group, 0) + 1
-            made = Collective(Call(name, group, number), transport, _later(steps))
+            made = Collective(Call(name, group, number), transport, _later(steps), is_free)
             self._waiting.append(made)
+            if is_free and transport.allows_threads and (self._mover is None or not self._mover.is_alive()):
+                self._mover = threading.Thread(target=self._move, name="nnrs communicator", daemon=True)
+                self._mover.start()
             return made
 
     def advance(self) -> None:
-        """Do what can be done without waiting."""
-        with self._lock:
-            self._check()
-            while self._waiting:
-                first = self._waiting[0]
-                if not self._step(first):
+        """Do what can be done without waiting; nothing where the thread is at it."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._check()
+                self._go_on()
+            finally:
+                self._lock.release()
+
+    def _go_on(self, only_free: bool = False) -> None:
+        while self._waiting and (self._waiting[0].is_free or not only_free):
+            first = self._waiting[0]
+            if not self._step(first):
+                return
+            first.is_done = True
+            self._waiting.popleft()
+            first.transport.finished(first.call)
+
+    def _move(self) -> None:
+        """What the thread does; it ends when there has been nothing to do for a while."""
+        last = time.monotonic()
+        while threading.main_thread().is_alive():
+            time.sleep(PAUSE)
+            with self._lock:
+                if self._waiting and self._waiting[0].is_free:
+                    last = time.monotonic()
+                    try:
+                        self._go_on(only_free=True)
+                    except BaseException as error:
+                        self._found = error  # for who asks next
+                elif time.monotonic() - last > IDLE:
+                    self._mover = None
                     return
-                first.is_done = True
-                self._waiting.popleft()
-                first.transport.finished(first.call)
 
     def wait(self, collective: Collective) -> None:
         """Return when it is over."""
         self.advance()
         start = looked = time.monotonic()
         while not collective.is_done:
-            if collective.error is not None:  # of one before it, which another thread got
+            if collective.error is not None:  # which another thread got
+                self._found = None
                 raise collective.error
             now = time.monotonic()
             if now - looked > PATIENCE:
@@ -85,6 +118,9 @@ class Line:
             self.advance()
 
     def _check(self) -> None:
+        found, self._found = self._found, None
+        if found is not None:
+            raise found
         if self._failed is not None:
             raise CommunicatorError(f"this communicator has ended: {self._failed}") from self._failed
 
@@ -100,13 +136,14 @@ class Line:
         return False
 
     def _drop(self, first: Collective, error: BaseException) -> None:
-        """Forget all that stands in the line: it followed from what has failed. Arrays on their way stay in memory."""
+        """Forget all that stands in the line: it followed from what has failed."""
         for each in self._waiting:
             each.error = error
-        self._stuck += self._waiting
+        dropped = list(self._waiting)
         self._waiting.clear()
         if isinstance(error, DisagreementError):
             return  # on all processes alike
+        self._stuck += [each.steps for each in dropped]  # arrays that are on their way have to stay in memory
         kind = type(error).__name__
         failed = error if isinstance(error, CommunicatorError) else CommunicatorError(f"{first.call}: {kind}: {error}")
         self._failed = failed
