@@ -229,6 +229,9 @@ def test_gradients_of_contexts_add_up(division):
     assert [v.g.tolist() for v in made] == [[3, 3] if division else [9, 9]] * 3
     with pytest.raises(NotImplementedError, match="all_reduce: not for several contexts\n.*allreduce"):
         comm.all_reduce([v.grad for v in made])
+    with pytest.raises(NotImplementedError, match="not for several contexts"):
+        comm.all_reduce_callback([v.grad for v in made], 1)
+    comm.barrier()
 
 
 def test_contexts_with_other_parameters(monkeypatch):
@@ -335,6 +338,20 @@ def test_calls_that_differ_are_an_error_for_all():
         return float(x.data[0])
 
     assert run_threads(2, work) == [2, 2]
+
+
+def test_long_calls_show_where_they_differ():
+    def work(comm):
+        arrays = [nn.NdArray((k, 3)) for k in range(1, 100)]
+        if comm.rank:
+            arrays[70] = nn.NdArray((5, 5, 5))
+        with pytest.raises(ValueError) as caught:
+            comm.all_reduce(arrays)
+        return str(caught.value)
+
+    for text in run_threads(2, work):
+        assert "float32(71, 3)" in text and "float32(5, 5, 5)" in text and "float32(1, 3)" not in text
+        assert len(text) < 900
 
 
 def test_an_error_of_the_transport_ends_the_communicator():

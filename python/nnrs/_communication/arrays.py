@@ -63,8 +63,9 @@ def load(
     scratch memory of that use.
     """
     dtype = sum_type(group[0])
-    flat = group[0].data.reshape(-1) if len(group) == 1 and group[0].dtype == dtype else None
-    if flat is not None and flat.flags.writeable:
+    own = group[0].data if len(group) == 1 and group[0].dtype == dtype else None
+    if own is not None and own.flags.c_contiguous and own.flags.writeable:
+        flat = own.reshape(-1)
         _scale(flat, scale)
         return flat, lambda: None
     flat = scratch(use, dtype, sum(a.size for a in group))

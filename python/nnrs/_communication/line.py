@@ -24,7 +24,7 @@ from .transport import Call, Transport, block_cuts
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 PATIENCE = 0.05
 """Seconds until a wait is looked after, and between two looks."""
-TEXT = 512
+MOST_TEXT = 1 << 16
 PAUSE, IDLE = 5e-4, 0.05
 """Seconds between two looks of the thread, and how long it stays when there is nothing to do."""
 
@@ -176,17 +176,35 @@ def agree(t: Transport, name: str, said: str) -> Steps:
     yield from until(t.all_gather(digests, block_cuts(1, t.size)))
     if (digests == digests[0]).all():
         return
-    texts = np.zeros((t.size, TEXT), np.uint8)
-    shown = np.frombuffer(text[:TEXT], np.uint8)
-    texts[t.rank, : shown.size] = shown
-    yield from until(t.all_gather(texts.reshape(-1), block_cuts(TEXT, t.size)))
-    raise _disagreement(t, name, [bytes(row).rstrip(b"\0").decode(errors="replace") for row in texts], digests)
-
-
-def _disagreement(t: Transport, name: str, texts: list[str], digests: np.ndarray) -> DisagreementError:
+    lengths = np.zeros(t.size, np.int64)
+    lengths[t.rank] = min(len(text), MOST_TEXT)
+    yield from until(t.all_gather(lengths, block_cuts(1, t.size)))
+    texts = np.zeros((t.size, int(lengths.max())), np.uint8)
+    texts[t.rank, : lengths[t.rank]] = np.frombuffer(text[:MOST_TEXT], np.uint8)
+    yield from until(t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size)))
     other = next(i for i in range(t.size) if digests[i] != digests[t.rank])
+    raise _disagreement(
+        t, name, other, *(bytes(texts[i]).rstrip(b"\0").decode(errors="replace") for i in (t.rank, other))
+    )
+
+
+def _disagreement(t: Transport, name: str, other: int, own: str, theirs: str) -> DisagreementError:
+    own, theirs = _around_the_difference(own, theirs)
     hint = (
         "each process of a group calls the same collectives in the same order, with arrays of the same shapes and types"
     )
-    expected = f"the same call on all processes; rank {t.rank} of the group has {texts[t.rank]}"
-    return DisagreementError(message(f"Communicator.{name}", None, expected, f"on rank {other} {texts[other]}", hint))
+    expected = f"the same call on all processes; rank {t.rank} of the group has {own}"
+    return DisagreementError(message(f"Communicator.{name}", None, expected, f"on rank {other} {theirs}", hint))
+
+
+def _around_the_difference(*texts: str, before: int = 60, length: int = 240) -> list[str]:
+    """Long texts cut to what is around their first difference."""
+    same = next(
+        (i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), min(map(len, texts))
+    )
+    start = max(same - before, 0) if max(map(len, texts)) > length else 0
+    cut = [text[start : start + length] for text in texts]
+    return [
+        ("..." if start else "") + c + ("..." if start + length < len(text) else "")
+        for c, text in zip(cut, texts, strict=True)
+    ]
