@@ -36,6 +36,13 @@ def test_one_that_fails_ends_all(how, says):
         assert re.search(pattern, text), text
 
 
+def test_a_launcher_that_does_not_end_the_others():
+    """As srun without --kill-on-bad-exit: those who wait find out by themselves."""
+    options = ["--enable-recovery"]
+    done = failing(3, "faults", "kill", timeout=20, options=options, NNRS_COMMUNICATOR_TIMEOUT="0.5")
+    assert done.returncode != 0 and re.search(SILENT, done.stderr), done.stderr
+
+
 def test_one_that_comes_late_is_waited_for():
     done = failing(3, "faults", "late", timeout=20, NNRS_COMMUNICATOR_TIMEOUT="20")
     assert done.returncode == 0 and done.stdout.count("is well") == 3, done.stderr
