@@ -43,7 +43,7 @@ class _Packer:
             items = [self.pack(v, f"{where}/{i}", depth + 1) for i, v in enumerate(value)]
             return items if isinstance(value, list) else {"@": "tuple", "of": items}
         if isinstance(value, NdArray):
-            return {"@": "NdArray", "of": self._array(value.get_data("r"), where), "type": _type_name(value)}
+            return {"@": "NdArray", "of": self._array(_values(value), where), "type": _type_name(value)}
         if isinstance(value, np.generic):
             return {"@": "scalar", "of": self._array(np.asarray(value), where)}
         if isinstance(value, np.ndarray):
@@ -74,6 +74,14 @@ class _Packer:
 
 def _type_name(array: NdArray) -> str:
     return str(np.dtype(array.dtype)) if array.dtype != "bfloat16" else "bfloat16"
+
+
+def _values(array: NdArray) -> np.ndarray:
+    """The values, which keep their type and place; those in bfloat16 as float, of which it is the upper half."""
+    found = array.get_data("r")
+    if found.dtype.kind != "V":
+        return found
+    return (found.view("<u2").astype(np.uint32) << 16).view(np.float32)
 
 
 class _Unpacker:

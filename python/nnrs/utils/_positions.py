@@ -65,7 +65,8 @@ def _shape(iterators: _Named, sources: SourceSet) -> dict[str, Any]:
         name: {"source": sources.place(i._data_source), "batch_size": i._batch_size, "stop": i._stop_exhausted}
         for name, i in _ours(iterators).items()
     }
-    return {"iterators": ours, "names": sorted(iterators), "sources": sources.shapes()}
+    kinds = [type(source).__name__ for source in sources.sources]
+    return {"names": sorted(iterators), "data sources": kinds, "iterators": ours, "sources": sources.shapes()}
 
 
 def _iterator_state(iterator: DataIterator) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def check_positions(iterators: _Named, state: Positions) -> None:
     for part, here in now.items():
         if then[part] != here:
             expected, got = _difference(here, then[part])
-            raise FormatError(message("load", "iterators", f"a checkpoint of {expected}", got, SAME))
+            raise FormatError(message("load", "iterators", f"a checkpoint of {part} {expected}", got, SAME))
     for i, generator in enumerate(sources.generators):
         _random_state.check_state("load", generator, state["generators"][i], "iterators")
 
