@@ -2,8 +2,8 @@
 
     python checkpoint_training.py FOLDER STEPS SAVES...
 
-trains until STEPS, from the newest checkpoint of FOLDER on, saves behind the steps named, and prints a line for each step:
-its loss and a checksum of all parameters.
+trains until STEPS, from the newest checkpoint of FOLDER on, saves behind the steps named, and prints a line for each
+step: its loss and a checksum of all parameters.
 """
 
 from __future__ import annotations

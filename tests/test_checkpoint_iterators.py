@@ -1,4 +1,4 @@
-"""Iterators go on with the batches that would have come, whatever source, cache, slice or thread, in the midst of epochs."""
+"""Iterators go on with the batches that would have come, whatever source, cache or slice, in the midst of epochs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Files of checkpoints: nested values as one `.safetensors` file, with a checksum over all of it.
 
-Arrays are tensors of the file, named by where they stand; all other values are JSON in its metadata, where `{"@": kind}`
-stands for what JSON does not have. Nothing in a file is ever run, as a pickle would be. A file is written beside, then
-renamed, and what is cut short, changed or of another kind is told when it is read.
+Arrays are tensors of the file, named by where they stand; all other values are JSON in its metadata, where an object
+with "@" stands for what JSON does not have. Nothing in a file is ever run, as a pickle would be. A file is written
+beside, then renamed, and what is cut short, changed or of another kind is told when it is read.
 """
 
 from __future__ import annotations
@@ -174,7 +174,11 @@ def _read(function: str, path: str, size: int) -> tuple[dict[str, Any], dict[str
         raise
     except Exception as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
-        raise FormatError(message(function, "path", f"cannot read {path!r} as a checkpoint: {why}", hint=_HINT)) from error
+        raise _broken(function, path, why) from error
+
+
+def _broken(function: str, path: str, why: object) -> FormatError:
+    return FormatError(message(function, "path", f"cannot read {path!r} as a checkpoint: {why}", hint=_HINT))
 
 
 def read_stamp(function: str, path: str) -> tuple[dict[str, Any], int]:
@@ -189,4 +193,4 @@ def read_stamp(function: str, path: str) -> tuple[dict[str, Any], int]:
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        raise FormatError(message(function, "path", f"cannot read {path!r} as a checkpoint: {error}", hint=_HINT)) from error
+        raise _broken(function, path, error) from error

@@ -1,6 +1,6 @@
 """All random state of a process, to be kept and brought back: of nnrs, of NumPy's global generator and of `random`.
 
-The random functions of the engine (`F.dropout`, `F.rand`, ...) draw from one stream, which is a key and a count of draws.
+Random functions of the engine (`F.dropout`, `F.rand`, ...) draw from one stream, which is a key and a count of draws.
 """
 
 from __future__ import annotations

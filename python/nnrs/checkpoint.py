@@ -139,11 +139,11 @@ class Checkpoints:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def save(self, step: int, /, **values: Any) -> str:
-        """Write a checkpoint; an older one of the same step stays until the new one is whole.
+        """Write a checkpoint. In a run of one process an older one of the same step stays until the new one is whole.
 
         Args:
             step: Number of updates done, which `resume` gives back.
-            values: Anything else to keep: numbers, texts, None, NumPy arrays, NdArrays; lists, tuples and dicts of them.
+            values: What else to keep: numbers, texts, None, NumPy arrays, NdArrays; lists, tuples and dicts of them.
 
         Returns:
             The file's path.
@@ -188,7 +188,8 @@ class Checkpoints:
             try:
                 self._make_folder()
                 contents = {"own": self._state.own(f"{step} {rank}")}
-                checksum = files.write("save", path, contents, {"step": step, "rank": rank, "mark": os.urandom(8).hex()})
+                stamp = {"step": step, "rank": rank, "mark": os.urandom(8).hex()}  # no two have one checksum
+                checksum = files.write("save", path, contents, stamp)
             except BaseException:
                 _remove(path)  # an older one must not be taken for it
                 raise
@@ -271,8 +272,8 @@ class Checkpoints:
             return self._load(os.fspath(path), positions)
         newest = self._ranks.agreed(self._newest)
         if newest is None:
-            hint = "resume() begins anew where there is none"
-            raise MissingFileError(message("load", None, f"there is no whole checkpoint in {self._folder!r}", hint=hint))
+            text, hint = f"there is no whole checkpoint in {self._folder!r}", "resume() begins anew where there is none"
+            raise MissingFileError(message("load", None, text, hint=hint))
         return self._load(self.path(newest), positions)
 
     def resume(self, **values: Any) -> Resumed:

@@ -158,7 +158,7 @@ def order_mark(source: Any, generation: int | None = None) -> int:
     """A checksum of the order in which a source and those that it reads give their samples (of a slice's epoch)."""
     crc = 0
     for order in source._sample_orders(generation) if isinstance(source, DataSource) else ():
-        crc = zlib.crc32(np.ascontiguousarray(order, np.int64), crc)
+        crc = zlib.crc32(np.asarray(order, np.int64).tobytes(), crc)
     of_slice = source._generation if hasattr(source, "_slice_start") else None
     for child in (*getattr(source, "_data_sources", ()), getattr(source, "_data_source", None)):
         crc = crc if child is None else zlib.crc32(str(order_mark(child, of_slice)).encode(), crc)
