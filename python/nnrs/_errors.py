@@ -36,6 +36,10 @@ class DeviceError(Error, RuntimeError):
     """A GPU that has failed."""
 
 
+class CommunicatorError(Error, RuntimeError):
+    """Processes that cannot work together, or one of them that is missing."""
+
+
 class FileError(Error, OSError):
     """A file that cannot be read or written."""
 

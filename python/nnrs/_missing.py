@@ -14,17 +14,13 @@ from types import ModuleType
 from ._errors import MissingModuleError
 
 NAMES: dict[str, str] = {
-    "communicators": """
-Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
-MultiProcessDataParallelCommunicator
-""",
     "ext.cuda": "experimental",
 }
 """Missing names by the module that NNabla has them in."""
 
 MODULES = frozenset(
     """
-_array communicator utils.converter
+_array utils.converter
 """.split()
 )
 """Missing modules, packages among them."""

@@ -1,0 +1,21 @@
+"""Collectives between real processes, over MPI on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpi_helpers import mpirun
+
+pytestmark = pytest.mark.host
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_collectives_are_numpys(size):
+    """In all types, of sizes 0, 1, 7, 40,000 and 10^7; lists, groups, calls that differ; one process needs no MPI."""
+    assert mpirun(size, "collectives", size).count("is well") == size
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_sync_batch_normalization_is_that_of_the_whole_batch(size):
+    """Gradients and running statistics too, with sums of parameters' gradients between those of the normalizations."""
+    assert mpirun(size, "sync_batch_normalization").count("is well") == size
