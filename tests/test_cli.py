@@ -92,6 +92,14 @@ def test_an_error_is_a_line_on_stderr(run: Run, tmp_path: Path) -> None:
         cli.main(["--traceback", "dump", str(tmp_path / "none.nnp")])
 
 
+def test_several_processes_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    assert run("--mpi", "version")[0] == 0
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    status, out, err = run("--mpi", "version")
+    assert (status, out) == (1, "") and "argument 'mpi': expected one process, got 2" in err
+
+
 def test_ctrl_c_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped() -> dict[str, object]:
         raise KeyboardInterrupt

@@ -15,7 +15,15 @@ def test_collectives_are_numpys(size):
     assert mpirun(size, "collectives", size).count("is well") == size
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_sync_batch_normalization_is_that_of_the_whole_batch(size):
+def test_sync_batch_normalization_is_that_of_the_whole_batch():
     """Gradients and running statistics too, with sums of parameters' gradients between those of the normalizations."""
-    assert mpirun(size, "sync_batch_normalization").count("is well") == size
+    assert mpirun(2, "sync_batch_normalization").count("is well") == 2
+
+
+def test_random_programs_are_numpys():
+    assert mpirun(3, "random_program", 1, 15).count("is well") == 3
+
+
+@pytest.mark.long
+def test_many_random_programs_are_numpys():
+    assert mpirun(3, "random_program", 3, 1000, timeout=600).count("is well") == 3

@@ -17,8 +17,8 @@ from .transport import Poll, Transport, block_cuts, even_cuts
 
 Steps = Iterator[None]
 
-SEGMENT = 1 << 24
-"""Numbers that are summed at a time: what the scratch memory holds at most."""
+SEGMENT = 1 << 20
+"""Numbers that are summed at a time: what scratch memory has room for, and what stays in the cache meanwhile."""
 
 
 class Scratch:
@@ -46,8 +46,11 @@ def ordered_sum(rows: np.ndarray, out: np.ndarray, divide_by: int = 1) -> None:
     Whole numbers wrap around, as NumPy's do, and quotients of them are cut off towards zero.
     """
     with np.errstate(all="ignore"):
-        np.copyto(out, rows[0])
-        for row in rows[1:]:
+        if len(rows) > 1:
+            np.add(rows[0], rows[1], out=out)
+        elif rows[0] is not out:
+            np.copyto(out, rows[0])
+        for row in rows[2:]:
             np.add(out, row, out=out)
         if divide_by == 1:
             return

@@ -107,15 +107,13 @@ def _run(args: Any) -> int:
 
 
 def _join(args: Any) -> None:
-    """Take part in what mpirun started."""
-    from ..communicator_util import create_communicator
+    """Take part in what mpirun started: as long as it is one process, for the commands do not share their work."""
+    from ..._communication.launch import launched
 
-    try:
-        create_communicator()
-    except AttributeError as error:  # no MultiProcessCommunicator
-        raise UnsupportedError(
-            message(args.command, "mpi", f"several processes cannot work together: {error}")
-        ) from error
+    started = launched()
+    if started.size > 1:
+        hint = "a script can, with nnrs.communicators: see examples/digits_parallel.py"
+        raise UnsupportedError(message(args.command, "mpi", "one process", f"{started.size}", hint))
 
 
 def _said(args: Any, text: str, status: int) -> int:
