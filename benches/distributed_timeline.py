@@ -1,4 +1,4 @@
-"""When the functions of a backward run are computed and when their gradients travel: recorded on each rank, and drawn."""
+"""When functions of a backward run are computed and when their gradients travel: recorded on each rank, and drawn."""
 
 from __future__ import annotations
 
@@ -85,9 +85,10 @@ def watched_callback(inner: Any, events: list[Event]) -> Any:
 
 def record(case: str, quick: bool, folder: Path) -> None:
     """Train some steps on this rank, and write the events of the last backward run to a file."""
+    from distributed_worker import nnrs_network, pin
+
     import nnrs as nn
     import nnrs.communicators as C
-    from distributed_worker import nnrs_network, pin
     from nnrs._communication import launch
 
     functions: list[Event] = []

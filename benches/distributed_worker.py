@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from cases import networks, resnet
 from cases.case import Kit
 
@@ -136,6 +135,15 @@ def torch_step(args: argparse.Namespace, size: int) -> Step:
     return step
 
 
+def end_torch() -> None:
+    """Threads of gloo that are not ended abort the process."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
+
+
 # --- times ------------------------------------------------------------------------------------------------------------
 
 
@@ -173,6 +181,8 @@ def main() -> None:
     found = times(step, wait, args.steps, args.rounds)
     if rank == 0:
         print("measured " + json.dumps(found), flush=True)
+    if args.engine == "torch":
+        end_torch()
 
 
 if __name__ == "__main__":

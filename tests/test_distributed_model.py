@@ -1,4 +1,4 @@
-"""The figures on paper in docs/distributed.md are those of tools/distributed_model.py, and that computes what it says."""
+"""The figures on paper in docs/distributed.md are those of tools/distributed_model.py, which computes what it says."""
 
 from __future__ import annotations
 

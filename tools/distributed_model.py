@@ -119,7 +119,8 @@ def section() -> str:
     """The tables, as they stand in the page."""
     lines = []
     for link in (ETHERNET, INFINIBAND):
-        lines += [f"Milliseconds of one reduction of {ON_CPU.gradients / 1e6:.0f} MB over {link.name} ({_of(link)}):", ""]
+        size = f"{ON_CPU.gradients / 1e6:.0f} MB"
+        lines += [f"Milliseconds of one reduction of {size} over {link.name} ({_of(link)}):", ""]
         lines += [*all_reduce_table(link, ON_CPU.gradients), ""]
     for step, link in ((ON_CPU, ETHERNET), (ON_GPU, ETHERNET), (ON_GPU, INFINIBAND)):
         alone = f"{(step.forward + step.backward) * 1e3:,.0f} alone, {step.backward * 1e3:,.0f} of them backward"

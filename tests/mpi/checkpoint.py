@@ -1,7 +1,7 @@
 """A training of several processes that a signal to one of them stops, and that goes on in others as if it had not.
 
-    mpirun -n 2 python checkpoint.py FOLDER stop    # one process signals itself in its step 4: all save and stop
-    mpirun -n 2 python checkpoint.py FOLDER go on   # until step 9, from the checkpoint on or from the beginning
+mpirun -n 2 python checkpoint.py FOLDER stop    # one process signals itself in its step 4: all save and stop
+mpirun -n 2 python checkpoint.py FOLDER go on   # until step 9, from the checkpoint on or from the beginning
 """
 
 from __future__ import annotations
