@@ -39,7 +39,7 @@ def network(x):
     h = F.relu(PF.batch_normalization(PF.convolution(x, 4, (3, 3), name="conv")))
     h = F.dropout(h, 0.3) + 0.1 * F.randn(shape=h.shape)
     with nn.parameter_scope("head"):
-        return PF.affine(F.dropout(h, 0.2), 3)
+        return PF.affine(F.dropout(h, 0.2, seed=5), 3)
 
 
 def main(folder: str, steps: int, saves: list[int]) -> None:
@@ -54,7 +54,7 @@ def main(folder: str, steps: int, saves: list[int]) -> None:
     body.set_parameters({k: v for k, v in everything.items() if not k.startswith("head/")})
     head.set_parameters({k: v for k, v in everything.items() if k.startswith("head/")})
     rates = LinearWarmupScheduler(CosineScheduler(0.02, 40), 5)
-    points = nn.checkpoint.Checkpoints(folder, [body, head], data, generators=own, keep=None)
+    points = nn.checkpoint.Checkpoints(folder, [body, head], data, generators=own, graphs=loss, keep=None)
     begin, values = points.resume(total=0.0)
     for step in range(begin, steps):
         if step % 4 == 0:  # so that the rate itself is part of the state

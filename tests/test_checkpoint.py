@@ -21,11 +21,10 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.solvers as S
-from nnrs import _core, _random_state
+from nnrs import _core
 from nnrs.checkpoint import Checkpoints, StopSignals
 
 SCRIPT = Path(__file__).parent / "checkpoint_training.py"
-TELLS_ITS_STREAM = hasattr(_core, "random_stream")
 
 
 def train(folder: Path, steps: int, *saves: int) -> list[str]:
@@ -36,8 +35,7 @@ def train(folder: Path, steps: int, *saves: int) -> list[str]:
 
 
 def test_a_training_goes_on_bit_for_bit_in_another_process(tmp_path):
-    # An engine that cannot tell its random stream starts a new one at each checkpoint, in the run that goes on, too.
-    whole = train(tmp_path / "whole", 30, *(() if TELLS_ITS_STREAM else (13, 22)))
+    whole = train(tmp_path / "whole", 30)
     parts = train(tmp_path / "parts", 13, 13) + train(tmp_path / "parts", 22, 22) + train(tmp_path / "parts", 30)
     assert len(whole) == 30 and parts == whole
 
@@ -182,7 +180,6 @@ def test_random_state(tmp_path):
     nn.seed(313)
 
 
-@pytest.mark.skipif(not TELLS_ITS_STREAM, reason="the engine cannot tell its random stream")
 def test_saving_draws_no_number(tmp_path):
     nn.seed(3)
     expected = draws([])
@@ -349,19 +346,34 @@ def test_wrong_arguments(tmp_path):
         Checkpoints(tmp_path).load(tmp_path / "nowhere.safetensors")
 
 
-def test_an_engine_that_tells_its_stream(tmp_path, monkeypatch):
-    """What is missing in this build: a stream of draws that can be read and set."""
-    stream = [2**64 - 1, 12]
-    monkeypatch.setattr(_random_state, "_stream", lambda: tuple(stream))
-    monkeypatch.setattr(_random_state, "_set_stream", lambda *now: stream.__setitem__(slice(None), now))
-    points = Checkpoints(tmp_path)
-    points.save(1)
-    stream[:] = 1, 2
-    points.load()
-    assert stream == [2**64 - 1, 12]
-    monkeypatch.setattr(_random_state, "_set_stream", None)
-    with pytest.raises(ValueError, match="later version"):
-        points.load()
+def seeded():
+    x = nn.Variable.from_numpy_array(np.ones((4, 5), np.float32))
+    return F.dropout(x, 0.5, seed=3) + F.rand(shape=(4, 5), seed=4)
+
+
+def runs(y, count):
+    found = []
+    for _ in range(count):
+        y.forward()
+        found.append(y.d.tolist())
+    return found
+
+
+def test_functions_with_a_seed_of_their_own(tmp_path):
+    first, second = seeded(), seeded()
+    runs(first, 3)
+    Checkpoints(tmp_path, graphs=first).save(1)
+    expected = runs(first, 4)
+    runs(second, 1)
+    Checkpoints(tmp_path, graphs=second).load()
+    assert runs(second, 4) == expected
+    with pytest.raises(ValueError, match="functions with a seed"):
+        Checkpoints(tmp_path, graphs=F.dropout(first, 0.5, seed=3)).load()
+    with pytest.raises(TypeError, match="graphs"):
+        Checkpoints(tmp_path, graphs=3)
+    Checkpoints(tmp_path, graphs=seeded()).save(2)  # one that has not run yet
+    Checkpoints(tmp_path, graphs=second).load()
+    assert runs(second, 2) == runs(seeded(), 2)
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class TrainingState:
         solvers: Solvers by names.
         iterators: Data iterators by names.
         generators: Random generators by names.
+        graphs: Outputs of graphs by names.
         parameters: Variables by names; None for those of the current scope.
     """
 
@@ -30,12 +31,15 @@ class TrainingState:
         solvers: dict[str, Any],
         iterators: dict[str, Any],
         generators: dict[str, Any],
+        graphs: dict[str, Any],
         parameters: Mapping[str, Any] | None,
     ) -> None:
         for name, solver in solvers.items():
             check_type("Checkpoints", f"solvers[{name!r}]", solver, _core.Solver, "a solver")
         for generator in generators.values():
             _random_state.state_of(generator)
+        for name, y in graphs.items():
+            check_type("Checkpoints", f"graphs[{name!r}]", y, Variable, "a Variable")
         _positions.check_iterators("Checkpoints", iterators)
         if parameters is not None:
             check_type("Checkpoints", "parameters", parameters, Mapping, "a dict from names to Variables")
@@ -44,6 +48,7 @@ class TrainingState:
         self._solvers = solvers
         self._iterators = iterators
         self._generators = generators
+        self._graphs = graphs
         self._given = parameters
 
     def _parameters(self) -> Mapping[str, Any]:
@@ -58,11 +63,13 @@ class TrainingState:
             "solvers": {name: _solver_state(solver) for name, solver in self._solvers.items()},
         }
 
-    def own(self, mark: str) -> dict[str, Any]:
-        """What is a rank's own; `mark` tells it from others."""
+    def own(self) -> dict[str, Any]:
+        """What is a rank's own."""
         positions = _positions.positions_of(self._iterators)  # first: threads may draw random numbers until then
         generators = {name: _random_state.state_of(generator) for name, generator in self._generators.items()}
-        return {"iterators": positions, "generators": generators, "random": _random_state.all_state(mark)}
+        draws = {name: _random_state.draws_of(y) for name, y in self._graphs.items()}
+        state = {"generators": generators, "random": _random_state.all_state(), "draws": draws}
+        return {"iterators": positions, **state}
 
     # --- bringing back ------------------------------------------------------------------------------------------------
 
@@ -90,6 +97,8 @@ class TrainingState:
             raise
         for name, generator in self._generators.items():
             _random_state.set_state(generator, own["generators"][name])
+        for name, y in self._graphs.items():
+            _random_state.set_draws(y, own["draws"][name])
         _random_state.set_all(own["random"])
 
     def _check_parameters(self, found: Mapping[str, Any]) -> None:
@@ -122,6 +131,8 @@ class TrainingState:
             raise FormatError(message("load", "path", expected, f"{sorted(own['generators'])} in the checkpoint"))
         for name, generator in self._generators.items():
             _random_state.check_state("load", generator, own["generators"][name], f"generators[{name!r}]")
+        for name, y in self._graphs.items():
+            _random_state.check_draws("load", y, own["draws"].get(name, []), f"graphs[{name!r}]")
         _random_state.check_all("load", own["random"])
 
     def _set_common(self, parameters: Mapping[str, Any], solvers: Mapping[str, Any]) -> None:

@@ -6,18 +6,14 @@ Random functions of the engine (`F.dropout`, `F.rand`, ...) draw from one stream
 from __future__ import annotations
 
 import random as python_random
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import _core, random
-from ._errors import ArgumentError, ArgumentTypeError, FormatError, describe, message
-
-# (key, draws so far) of the engine's stream. Without them each checkpoint starts the stream anew: see `_engine_state`.
-_stream: Callable[[], tuple[int, int]] | None = getattr(_core, "random_stream", None)
-_set_stream: Callable[[int, int], None] | None = getattr(_core, "set_random_stream", None)
+from ._core import Function, Variable
+from ._errors import ArgumentTypeError, FormatError, describe, message
 
 
 def state_of(generator: Any) -> dict[str, Any]:
@@ -62,29 +58,16 @@ def set_state(generator: Any, state: Mapping[str, Any]) -> None:
         generator.set_state(value)
 
 
-def all_state(mark: str) -> dict[str, Any]:
-    """The state of everything random that is not an object of the user's.
-
-    Args:
-        mark: Names this state among others, for engines that cannot tell their own.
-    """
+def all_state() -> dict[str, Any]:
+    """The state of everything random that is not an object of the user's."""
+    key, number = _core.random_stream()
     return {
         "pseed": random.pseed,
         "prng": state_of(random.prng),
         "numpy": {"kind": "RandomState", "state": np.random.get_state(legacy=False)},
         "python": state_of(python_random._inst),  # type: ignore[attr-defined]
-        "engine": _engine_state(mark),
+        "engine": {"key": key, "number": number},
     }
-
-
-def _engine_state(mark: str) -> dict[str, int]:
-    """The engine's stream; where it cannot be asked, a new one, which the run that goes on has from here on, too."""
-    if _stream is not None:
-        key, number = _stream()
-        return {"key": key, "number": number}
-    seed = zlib.crc32(f"{random.pseed} {mark}".encode()) >> 1
-    _core.set_function_seed(seed)
-    return {"key": seed, "number": 0}
 
 
 def check_all(function: str, state: Any) -> None:
@@ -95,10 +78,8 @@ def check_all(function: str, state: Any) -> None:
     check_state(function, np.random.mtrand._rand, state.get("numpy", {}), "numpy.random")  # type: ignore[attr-defined]
     check_state(function, python_random._inst, state.get("python", {}), "random")  # type: ignore[attr-defined]
     engine = state.get("engine", {})
-    if not all(type(engine.get(part)) is int for part in ("key", "number")):
+    if not all(type(engine.get(part)) is int and 0 <= engine[part] < 2**64 for part in ("key", "number")):
         raise FormatError(message(function, "path", "the key and number of the engine's stream", describe(engine)))
-    if engine["number"] and _set_stream is None:
-        raise ArgumentError(message(function, "path", "a checkpoint of this version of nnrs", "one of a later version"))
 
 
 def set_all(state: Mapping[str, Any]) -> None:
@@ -107,8 +88,41 @@ def set_all(state: Mapping[str, Any]) -> None:
     set_state(random.prng, state["prng"])
     np.random.set_state(state["numpy"]["state"])
     set_state(python_random._inst, state["python"])  # type: ignore[attr-defined]
-    engine = state["engine"]
-    if _set_stream is not None:
-        _set_stream(engine["key"], engine["number"])
-    else:
-        _core.set_function_seed(engine["key"])
+    _core.set_random_stream(state["engine"]["key"], state["engine"]["number"])
+
+
+# --- functions with a seed of their own -------------------------------------------------------------------------------
+
+_Draw = tuple[str, int, tuple[int, int] | None]  # a function's name, its seed, its last draw
+
+
+def _seeded(y: Variable) -> list[Function]:
+    """The functions of a graph that have a seed, in the order of a visit."""
+    found: list[Function] = []
+
+    def note(f: Function) -> None:
+        seed = f.arguments.get("seed", -1)
+        if isinstance(seed, int) and seed >= 0:
+            found.append(f)
+
+    y.visit(note)
+    return found
+
+
+def draws_of(y: Variable) -> list[_Draw]:
+    """Which numbers the functions of a graph have drawn last, those that have a seed of their own."""
+    return [(f.name, int(f.arguments["seed"]), f._draw) for f in _seeded(y)]
+
+
+def check_draws(function: str, y: Variable, draws: Any, where: str) -> None:
+    """Raise a FormatError unless `set_draws` can take `draws`."""
+    here, there = [(name, seed) for name, seed, _ in draws_of(y)], [(name, seed) for name, seed, _ in draws]
+    if here != there:
+        hint = "the script that resumes has to build the same graphs"
+        raise FormatError(message(function, where, f"a graph whose functions with a seed are {here}", there, hint))
+
+
+def set_draws(y: Variable, draws: list[_Draw]) -> None:
+    """Bring back what `draws_of` gave."""
+    for f, (_, _, draw) in zip(_seeded(y), draws, strict=True):
+        f._draw = draw

@@ -79,13 +79,14 @@ class Checkpoints:
             `set_state(state)`.
         parameters: Dict from names to Variables; by default all of the current scope when it is needed.
         generators: Random generators of the user's: NumPy's or `random.Random`, one, a list or a dict by names.
+        graphs: Outputs of graphs whose functions have seeds of their own (`F.dropout(x, seed=3)`): the same forms.
         keep: How many checkpoints stay, the ones of the largest steps; None for all.
         communicator: In a run of several processes what joins them: an object with `rank`, `size` and `barrier()`.
             All call `save` and `load` at the same steps and see the same folder. The first writes parameters and
             solvers, which all read; each keeps its own positions and random state.
 
     Save between the updates, when no gradients are held that the next one needs. A checkpoint changes nothing in
-    the run that makes it, but for one thing in an engine that cannot tell its random stream: see docs/distributed.md.
+    the run that makes it.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Checkpoints:
         *,
         parameters: Mapping[str, Any] | None = None,
         generators: Any = (),
+        graphs: Any = (),
         keep: int | None = 3,
         communicator: Any = None,
     ) -> None:
@@ -108,6 +110,7 @@ class Checkpoints:
             _named(here, "solvers", solvers),
             _named(here, "iterators", iterators),
             _named(here, "generators", generators),
+            _named(here, "graphs", graphs),
             parameters,
         )
 
@@ -158,7 +161,7 @@ class Checkpoints:
             self._write_first(step, values, {})
         elif ranks.rank == 0:
             with ranks.both_barriers() as between:
-                own = self._state.own(f"{step} 0")
+                own = self._state.own()
                 between.wait()
                 self._write_first(step, values, self._stamps_of_parts(step), own)
         else:
@@ -170,7 +173,7 @@ class Checkpoints:
     ) -> None:
         """Write the file of the first rank, and remove what is not kept."""
         self._make_folder()
-        own = self._state.own(f"{step} 0") if own is None else own
+        own = self._state.own() if own is None else own
         contents = {"values": values, "own": own, **self._state.common()}
         files.write("save", self.path(step), contents, {"step": step, "size": self._ranks.size, "parts": parts})
         self._remove_old(step)
@@ -187,7 +190,7 @@ class Checkpoints:
         with self._ranks.both_barriers():
             try:
                 self._make_folder()
-                contents = {"own": self._state.own(f"{step} {rank}")}
+                contents = {"own": self._state.own()}
                 stamp = {"step": step, "rank": rank, "mark": os.urandom(8).hex()}  # no two have one checksum
                 checksum = files.write("save", path, contents, stamp)
             except BaseException:
