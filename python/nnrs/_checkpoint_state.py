@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core, _random_state
 from ._core import NdArray, Variable
-from ._errors import FormatError, ParameterError, check_type, message
+from ._errors import Error, FormatError, ParameterError, check_integer, check_number, check_type, message
 from .parameter import get_parameters
 from .solver import SolverState
 from .utils import _positions
@@ -82,7 +82,9 @@ class TrainingState:
             self._check_solvers(solvers)
             if own is not None:
                 self._check_own(own)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except (Error, MemoryError):
+            raise
+        except Exception as error:
             text = f"a checkpoint of this version of nnrs: {type(error).__name__} {error}"
             raise FormatError(message("load", "path", text)) from error
         if own is None:
@@ -103,6 +105,9 @@ class TrainingState:
 
     def _check_parameters(self, found: Mapping[str, Any]) -> None:
         mine = self._parameters()
+        for name, (array, need_grad) in found.items():
+            check_type("load", f"parameters[{name!r}]", array, NdArray, "an array")
+            check_type("load", f"parameters[{name!r}]", need_grad, bool, "need_grad")
         for name, v in mine.items():
             if name not in found:
                 text = f"the checkpoint has no parameter '{name}'"
@@ -123,6 +128,11 @@ class TrainingState:
             if here != there:
                 expected, got = _first_difference(here, there)
                 raise ParameterError(message("load", f"solvers[{name!r}]", expected, got, _SCRIPT))
+            check_number("load", f"solvers[{name!r}]", found[name]["rate"])
+            for t, arrays in found[name]["states"].values():
+                check_integer("load", f"solvers[{name!r}]", t, 0)
+                for array in arrays.values():
+                    check_type("load", f"solvers[{name!r}]", array, NdArray, "arrays")
 
     def _check_own(self, own: Mapping[str, Any]) -> None:
         _positions.check_positions(self._iterators, own["iterators"])

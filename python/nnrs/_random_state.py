@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, random
 from ._core import Function, Variable
-from ._errors import ArgumentTypeError, FormatError, describe, message
+from ._errors import ArgumentTypeError, FormatError, check_integer, describe, message
 
 
 def state_of(generator: Any) -> dict[str, Any]:
@@ -38,6 +38,22 @@ def check_state(function: str, generator: Any, state: Mapping[str, Any], where: 
         found = _kind(state) if isinstance(state, Mapping) else describe(state)
         hint = "the script that resumes has to make the generators that the other one had"
         raise FormatError(message(function, where, f"the state of a {_kind(now)}", found, hint))
+    try:
+        fresh = _fresh(generator)
+        if fresh is not None:
+            set_state(fresh, state)
+    except Exception as error:
+        text = f"the state of a {_kind(now)}: {type(error).__name__} {error}"
+        raise FormatError(message(function, where, text)) from error
+
+
+def _fresh(generator: Any) -> Any:
+    """Another generator of that kind, to try a state with; None for a user's."""
+    if isinstance(generator, np.random.Generator):
+        return np.random.Generator(type(generator.bit_generator)())
+    if isinstance(generator, np.random.RandomState):
+        return np.random.RandomState(0)
+    return python_random.Random() if isinstance(generator, python_random.Random) else None
 
 
 def _kind(state: Mapping[str, Any]) -> str:
@@ -77,6 +93,7 @@ def check_all(function: str, state: Any) -> None:
     check_state(function, random.prng, state.get("prng", {}), "nnrs.random.prng")
     check_state(function, np.random.mtrand._rand, state.get("numpy", {}), "numpy.random")  # type: ignore[attr-defined]
     check_state(function, python_random._inst, state.get("python", {}), "random")  # type: ignore[attr-defined]
+    check_integer(function, "pseed", state.get("pseed"), 0)
     engine = state.get("engine", {})
     if not all(type(engine.get(part)) is int and 0 <= engine[part] < 2**64 for part in ("key", "number")):
         raise FormatError(message(function, "path", "the key and number of the engine's stream", describe(engine)))

@@ -244,8 +244,7 @@ class Checkpoints:
     def _read(self, path: str, ranks: Collection[int]) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a checkpoint holds, its own part this rank's, and its stamp; the files of some ranks are read, too."""
         contents, stamp, _ = files.read("load", path)
-        if set(stamp) != {"step", "size", "parts"}:
-            raise FormatError(message("load", "path", f"{path!r} is a rank's part of a checkpoint, not the whole"))
+        _check_stamp(path, stamp)
         base = path.removesuffix(".safetensors")
         for rank in filter(ranks.__contains__, range(1, stamp["size"])):
             part, _, found = files.read("load", f"{base}.rank-{rank}.safetensors")
@@ -322,6 +321,15 @@ def _named(function: str, argument: str, given: Any) -> dict[str, Any]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         return {str(i): one for i, one in enumerate(given)}
     return {"0": given}
+
+
+def _check_stamp(path: str, stamp: dict[str, Any]) -> None:
+    if set(stamp) != {"step", "size", "parts"}:
+        raise FormatError(message("load", "path", f"{path!r} is a rank's part of a checkpoint, not the whole"))
+    step, size, parts = stamp["step"], stamp["size"], stamp["parts"]
+    is_right = type(step) is type(size) is int and step >= 0 and isinstance(parts, dict) and len(parts) == size - 1
+    if not is_right or set(parts) != {str(rank) for rank in range(1, size)}:
+        raise FormatError(message("load", "path", "a checkpoint of this version of nnrs", f"{path!r} of {stamp}"))
 
 
 def _remove(path: str) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from .. import _random_state
-from .._errors import ArgumentError, ArgumentTypeError, FormatError, GraphError, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, Error, FormatError, GraphError, describe, message
 from ._batches import Batch
-from ._source_states import SAME, SourceSet, take_state
+from ._source_states import SAME, SourceSet, like, take_state
 from .data_iterator import DataIterator
 
 Positions = dict[str, Any]
@@ -91,7 +93,12 @@ def _batch_out(batch: Batch | None) -> tuple[Any, ...] | None:
 
 
 def _batch_in(batch: tuple[Any, ...] | None) -> Batch | None:
-    return None if batch is None else Batch(*batch)
+    if batch is None:
+        return None
+    data, resets, position = batch
+    if data is not None and not (isinstance(data, tuple) and all(isinstance(array, np.ndarray) for array in data)):
+        raise FormatError(message("load", "path", "a batch as a tuple of arrays", describe(data)))
+    return Batch(data, like(0, resets), like(0, position))
 
 
 def check_positions(iterators: _Named, state: Positions) -> None:
@@ -129,6 +136,9 @@ def go_to(iterators: _Named, state: Positions) -> None:
             _go_to(iterators, before)
         except Exception as second:
             raise GraphError(message("load", "iterators", f"their positions are lost: {second}")) from error
+        if isinstance(error, Exception) and not isinstance(error, (Error, OSError, MemoryError)):
+            text = f"a checkpoint of this version of nnrs: {type(error).__name__} {error}"
+            raise FormatError(message("load", "path", text, hint=SAME)) from error
         raise
 
 
@@ -151,8 +161,14 @@ def _go_to(iterators: _Named, state: Positions) -> None:
 
 def _take_iterator(iterator: DataIterator, state: dict[str, Any]) -> None:
     maker, held, ahead = iterator._maker, _batch_in(state["held"]), _batch_in(state["ahead"])
-    maker._parts, maker._samples, maker._have, maker._resets = state["begun"]
-    iterator._current_epoch, iterator._position = state["epoch"], state["position"]
+    parts, samples, have, resets = state["begun"]
+    maker._parts, maker._samples, maker._have, maker._resets = (
+        list(parts),
+        list(samples),
+        like(0, have),
+        like(0, resets),
+    )
+    iterator._current_epoch, iterator._position = like(0, state["epoch"]), like(0, state["position"])
     if ahead is not None and iterator._prefetcher is not None:
         iterator._prefetcher.give(ahead)
     elif ahead is not None and ahead.data is not None:

@@ -46,10 +46,18 @@ def take_state(source: Any, state: SourceState) -> None:
     elif rule:
         rule[2](source, state)
     for name in _BASE:
-        if name in state:
-            setattr(source, name, state[name])
-    for name, value in state.get("own", {}).items():
-        setattr(source, name, value)
+        if hasattr(source, name):
+            setattr(source, name, like(getattr(source, name), state[name]))
+    own = own_position(source) if isinstance(source, DataSource) and not _tells(source) else {}
+    for name in own:
+        setattr(source, name, state["own"][name])
+
+
+def like(now: Any, then: Any) -> Any:
+    """`then`, if it is a number or flag as `now` is."""
+    if isinstance(now, bool) != isinstance(then, bool) or not isinstance(then, (int, np.integer)) or then < -1:
+        raise FormatError(message("load", "path", "a checkpoint of this version of nnrs", f"{then!r} for {now!r}"))
+    return then
 
 
 def _tells(source: Any) -> bool:
@@ -63,7 +71,7 @@ def _order_out(order: Any) -> np.ndarray | None:
 
 
 def _order_in(order: np.ndarray | None, size: int) -> np.ndarray:
-    found = np.arange(size) if order is None else np.asarray(order).astype(np.int64)
+    found = np.arange(size) if order is None else np.array(order, np.int64)
     if not np.array_equal(np.sort(found), np.arange(size)):
         raise FormatError(message("load", "path", f"an order of {size} samples", "another one", SAME))
     return found
@@ -81,7 +89,7 @@ def _simple_state(source: SimpleDataSource, since: int) -> SourceState:
 
 
 def _set_simple(source: SimpleDataSource, state: SourceState) -> None:
-    orders = [(int(known), _order_in(order, source.size)) for known, order in state["orders"]]
+    orders = [(like(0, known), _order_in(order, source.size)) for known, order in state["orders"]]
     with source._lock:
         source._orders.clear()
         source._orders.extend(orders)
@@ -154,7 +162,7 @@ def _set_memory_cache(source: DataSourceWithMemoryCache, state: SourceState) -> 
         if state["refill"]:
             cache.fill()  # while the other source still has the order in which the cache was filled
     source._order = _order_in(state["order"], source.size)
-    source._touched = bool(state["touched"])
+    source._touched = like(source._touched, state["touched"])
 
 
 def _check_basis(source: Any, basis: int) -> None:
