@@ -162,12 +162,8 @@ def _go_to(iterators: _Named, state: Positions) -> None:
 def _take_iterator(iterator: DataIterator, state: dict[str, Any]) -> None:
     maker, held, ahead = iterator._maker, _batch_in(state["held"]), _batch_in(state["ahead"])
     parts, samples, have, resets = state["begun"]
-    maker._parts, maker._samples, maker._have, maker._resets = (
-        list(parts),
-        list(samples),
-        like(0, have),
-        like(0, resets),
-    )
+    maker._parts, maker._samples = list(parts), list(samples)
+    maker._have, maker._resets = like(0, have), like(0, resets)
     iterator._current_epoch, iterator._position = like(0, state["epoch"]), like(0, state["position"])
     if ahead is not None and iterator._prefetcher is not None:
         iterator._prefetcher.give(ahead)
