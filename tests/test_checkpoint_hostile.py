@@ -11,11 +11,11 @@ import pytest
 
 import nnrs as nn
 from nnrs import _checkpoint_files as files
-from nnrs import _random_state
+from nnrs import _core, _random_state
 from nnrs.checkpoint import Checkpoints
 from nnrs.utils import _positions
 from nnrs.utils.data_iterator import data_iterator_simple
-from test_checkpoint import Net
+from test_checkpoint import Net, seeded
 
 VALUES: list[Any] = [None, 0, -1, 10**30, "x", [], {}, (), np.zeros(3), np.zeros((2, 2)), True, 1.5, [1, 2], {"a": 1}]
 GONE = object()
@@ -49,14 +49,17 @@ class Training:
         options = {"shuffle": True, "with_memory_cache": True, "with_file_cache": True}
         self.data = data_iterator_simple(lambda i: (np.float32(i), i), 23, 4, **options)
         self.own = np.random.default_rng(1)
-        self.points = self.net.points(folder, iterators=self.data, generators=self.own)
+        self.graph = seeded()
+        self.graph.forward()
+        self.points = self.net.points(folder, iterators=self.data, generators=self.own, graphs=self.graph)
         for _ in range(9):
             self.data.next()
 
     def all(self) -> str:
         positions = _positions.positions_of({"0": self.data})
         generators = [_random_state.state_of(g) for g in (self.own, nn.random.prng, np.random.mtrand._rand)]
-        return repr((self.net.all(), positions, generators, random.getstate()))
+        draws = _random_state.draws_of(self.graph), _core.random_stream()
+        return repr((self.net.all(), positions, generators, random.getstate(), draws))
 
 
 def attempt(load: Callable[[], Any]) -> bool:

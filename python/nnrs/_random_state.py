@@ -95,8 +95,12 @@ def check_all(function: str, state: Any) -> None:
     check_state(function, python_random._inst, state.get("python", {}), "random")  # type: ignore[attr-defined]
     check_integer(function, "pseed", state.get("pseed"), 0)
     engine = state.get("engine", {})
-    if not all(type(engine.get(part)) is int and 0 <= engine[part] < 2**64 for part in ("key", "number")):
+    if not _is_draw(engine.get("key"), engine.get("number")):
         raise FormatError(message(function, "path", "the key and number of the engine's stream", describe(engine)))
+
+
+def _is_draw(key: Any, number: Any) -> bool:
+    return all(type(part) is int and 0 <= part < 2**64 for part in (key, number))
 
 
 def set_all(state: Mapping[str, Any]) -> None:
@@ -134,7 +138,7 @@ def draws_of(y: Variable) -> list[_Draw]:
 def check_draws(function: str, y: Variable, draws: Any, where: str) -> None:
     """Raise a FormatError unless `set_draws` can take `draws`."""
     here, there = [(name, seed) for name, seed, _ in draws_of(y)], [(name, seed) for name, seed, _ in draws]
-    if here != there:
+    if here != there or not all(draw is None or _is_draw(*draw) for _, _, draw in draws):
         hint = "the script that resumes has to build the same graphs"
         raise FormatError(message(function, where, f"a graph whose functions with a seed are {here}", there, hint))
 
