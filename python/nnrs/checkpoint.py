@@ -144,6 +144,7 @@ class Checkpoints:
         Args:
             step: Number of updates done, which `resume` gives back.
             values: What else to keep: numbers, texts, None, NumPy arrays, NdArrays; lists, tuples and dicts of them.
+                Those of the first rank are kept.
 
         Returns:
             The file's path.
