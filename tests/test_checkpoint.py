@@ -339,6 +339,8 @@ def test_wrong_arguments(tmp_path):
         Checkpoints(tmp_path, keep=0)
     with pytest.raises(ValueError, match="step"):
         Checkpoints(tmp_path).save(-1)
+    with pytest.raises(ValueError, match="step"):
+        Checkpoints(tmp_path).save(10**18)
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="folder"):
         Checkpoints(tmp_path / "file").save(1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._core import NdArray
-from ._errors import ArgumentTypeError, describe, message
+from ._errors import ArgumentTypeError, FileError, describe, message
 
 _DIGIT = 1 << 20  # float32 holds such numbers exactly
 
@@ -89,5 +89,5 @@ def _out(answer: int | None) -> list[float]:
 
 def _in(digits: list[int]) -> int | None:
     if digits[0] < 0:
-        raise RuntimeError("rank 0 could not look for checkpoints: see its error")
+        raise FileError(message("load", None, "rank 0 could not look for checkpoints: see its error"))
     return sum(digit * _DIGIT**i for i, digit in enumerate(digits[1:])) if digits[0] else None

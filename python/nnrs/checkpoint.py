@@ -49,6 +49,7 @@ from .logger import logger
 
 __all__ = ["Checkpoints", "Resumed", "StopSignals"]
 
+_MOST_STEPS = 10**18
 _NAME = re.compile(r"checkpoint-(\d{9,18})\.safetensors")
 _PART = re.compile(r"checkpoint-(\d{9,18})\.rank-(\d+)\.safetensors")
 
@@ -125,7 +126,10 @@ class Checkpoints:
 
     def path(self, step: int) -> str:
         """The file of a step's checkpoint, there or not."""
-        return os.path.join(self._folder, f"checkpoint-{check_integer('path', 'step', step, 0):09d}.safetensors")
+        number = check_integer("path", "step", step, 0)
+        if number >= _MOST_STEPS:
+            raise ArgumentError(message("path", "step", f"less than {_MOST_STEPS}", number))
+        return os.path.join(self._folder, f"checkpoint-{number:09d}.safetensors")
 
     def _part(self, step: int, rank: int) -> str:
         """The file of what is a rank's own."""
@@ -147,6 +151,7 @@ class Checkpoints:
         Args:
             step: Number of updates done, which `resume` gives back.
             values: What else to keep: numbers, texts, None, NumPy arrays, NdArrays; lists, tuples and dicts of them.
+                Those of the first rank are kept.
 
         Returns:
             The file's path.
@@ -156,7 +161,7 @@ class Checkpoints:
             TypeError: If a value is of another kind.
         """
         step = check_integer("save", "step", step, 0)
-        ranks = self._ranks
+        path, ranks = self.path(step), self._ranks
         if ranks.size == 1:
             self._write_first(step, values, {})
         elif ranks.rank == 0:
@@ -166,7 +171,7 @@ class Checkpoints:
                 self._write_first(step, values, self._stamps_of_parts(step), own)
         else:
             self._write_part(step)
-        return self.path(step)
+        return path
 
     def _write_first(
         self, step: int, values: Mapping[str, Any], parts: dict[str, int], own: dict[str, Any] | None = None

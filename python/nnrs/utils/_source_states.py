@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -198,7 +199,7 @@ def _children(source: Any) -> list[Any]:
 
 def _generators(source: Any) -> dict[str, Any]:
     """The random generators that a source holds, by their attributes."""
-    kinds = (np.random.RandomState, np.random.Generator)
+    kinds = (np.random.RandomState, np.random.Generator, random.Random)
     return {name: v for name, v in vars(source).items() if isinstance(v, kinds) or name == "_rng"}
 
 
