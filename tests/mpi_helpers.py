@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -48,10 +49,10 @@ def skip_without_mpi() -> None:
         pytest.skip(reason)
 
 
-def command(size: int, program: str | Path, *arguments: object) -> list[str]:
+def command(size: int, program: str | Path, *arguments: object, options: Sequence[str] = ()) -> list[str]:
     path = program if isinstance(program, Path) else PROGRAMS / f"{program}.py"
     start = [str(mpirun_path()), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(size)]
-    return [*start, sys.executable, str(path), *map(str, arguments)]
+    return [*start, *options, sys.executable, str(path), *map(str, arguments)]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -66,12 +67,12 @@ def mpirun(size: int, program: str | Path, *arguments: object, timeout: float = 
 
 
 def failing(
-    size: int, program: str | Path, *arguments: object, timeout: float = 60, **more: str
+    size: int, program: str | Path, *arguments: object, timeout: float = 60, options: Sequence[str] = (), **more: str
 ) -> subprocess.CompletedProcess[str]:
     """The same where it may fail."""
     skip_without_mpi()
     return subprocess.run(
-        command(size, program, *arguments),
+        command(size, program, *arguments, options=options),
         env=environment(**more),
         capture_output=True,
         text=True,

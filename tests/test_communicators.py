@@ -11,11 +11,10 @@ import pytest
 
 import nnrs as nn
 import nnrs.communicators as C
-import nnrs.functions as F
-import nnrs.parametric_functions as PF
 from nnrs._communication import launch, reductions
 from thread_transport import run_threads
 
+CPU = nn.ext_utils.get_extension_context("cpu")
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE")
 
 
@@ -96,14 +95,6 @@ def test_registered_parameters():
     assert v.g.tolist() == [3, 3]
 
 
-@pytest.mark.parametrize("scale", [1, 0.25])
-def test_the_callback_alone_only_scales(scale):
-    comm, y, parameters, plain = *(world_of_one(),), *network()
-    run(y, parameters, comm.all_reduce_callback([p.grad for p in parameters], 10, True, scale_grad=scale))
-    for p, g in zip(parameters, plain, strict=True):
-        np.testing.assert_array_equal(p.g, g * np.float32(scale))
-
-
 @pytest.mark.parametrize(("call", "kind", "says"), [
     (lambda c, x: c.all_reduce(3), TypeError, "all_reduce: argument 'data': expected a list of NdArrays"),
     (lambda c, x: c.all_reduce([nn.Variable((1,))]), TypeError, "v.grad"),
@@ -152,7 +143,7 @@ def test_members_before_init_say_so():
 def test_without_mpi4py_it_says_what_to_install(monkeypatch, name):
     monkeypatch.setenv(name, "4")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    comm = C.MultiProcessCommunicator(nn.get_current_context())
+    comm = C.MultiProcessCommunicator(CPU)
     with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'") as caught:
         comm.init()
     assert ("mpirun -n 4" in str(caught.value)) == (name in ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
@@ -177,7 +168,7 @@ def test_a_launcher_that_starts_no_mpi(monkeypatch, name, hint):
     with pytest.raises(
         C.CommunicatorError, match=f"expected 2 processes in MPI|expected 2 processes, as.*\n.*{hint}"
     ) as e:
-        world_of_one()
+        C.MultiProcessCommunicator(CPU).init()
     assert hint in str(e.value).replace(")", ".")
 
 
@@ -191,7 +182,7 @@ def test_mpirun_counts_before_torchrun():
 def test_a_gpu_context_with_others_is_refused(monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
     monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm = C.MultiProcessCommunicator(nn.get_current_context())
+    comm = C.MultiProcessCommunicator(CPU)
     with pytest.raises(NotImplementedError, match="argument 'ctx': expected the context of the CPU.*NCCL"):
         comm.init()
     monkeypatch.delenv("OMPI_COMM_WORLD_SIZE")
@@ -212,10 +203,10 @@ def test_a_timeout_that_is_none(monkeypatch, text):
 
 
 def contexts(*gradients):
-    comm = C.DataParallelCommunicator(nn.get_current_context())
+    comm = C.DataParallelCommunicator(CPU)
     made = [nn.Variable.from_numpy_array(np.zeros(2), grad=np.full(2, g), need_grad=True) for g in gradients]
     for v in made:
-        comm.add_context_and_parameters((nn.get_current_context(), {"w": v}))
+        comm.add_context_and_parameters((CPU, {"w": v}))
     comm.init()
     return comm, made
 
@@ -228,18 +219,21 @@ def test_gradients_of_contexts_add_up(division):
     assert [v.g.tolist() for v in made] == [[3, 3] if division else [9, 9]] * 3
     with pytest.raises(NotImplementedError, match="all_reduce: not for several contexts\n.*allreduce"):
         comm.all_reduce([v.grad for v in made])
+    with pytest.raises(NotImplementedError, match="not for several contexts"):
+        comm.all_reduce_callback([v.grad for v in made], 1)
+    comm.barrier()
 
 
 def test_contexts_with_other_parameters(monkeypatch):
     comm, _ = contexts(1.0)
-    comm.add_context_and_parameters((nn.get_current_context(), {"v": nn.Variable((2,))}))
+    comm.add_context_and_parameters((CPU, {"v": nn.Variable((2,))}))
     with pytest.raises(ValueError, match="same names and shapes of parameters in each context.*context 1"):
         comm.init()
     comm.clear_context_parameters()
     monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm.add_context_and_parameters((nn.get_current_context(), {}))
+    comm.add_context_and_parameters((CPU, {}))
     comm.init()
-    comm.add_context_and_parameters((nn.get_current_context(), {}))
+    comm.add_context_and_parameters((CPU, {}))
     with pytest.raises(NotImplementedError, match="DataParallelCommunicator.init"):
         comm.init()
 
@@ -309,6 +303,7 @@ def test_whole_numbers():
 @pytest.mark.parametrize("segment", [1, 3, 7, 1000])
 def test_large_arrays_go_in_segments(monkeypatch, segment):
     monkeypatch.setattr(reductions, "SEGMENT", segment)
+    monkeypatch.setattr(reductions, "FEW", 0)
 
     def work(comm):
         x = array(*np.arange(8) * (comm.rank + 1))
@@ -335,6 +330,20 @@ def test_calls_that_differ_are_an_error_for_all():
     assert run_threads(2, work) == [2, 2]
 
 
+def test_long_calls_show_where_they_differ():
+    def work(comm):
+        arrays = [nn.NdArray((k, 3)) for k in range(1, 100)]
+        if comm.rank:
+            arrays[70] = nn.NdArray((5, 5, 5))
+        with pytest.raises(ValueError) as caught:
+            comm.all_reduce(arrays)
+        return str(caught.value)
+
+    for text in run_threads(2, work):
+        assert "float32(71, 3)" in text and "float32(5, 5, 5)" in text and "float32(1, 3)" not in text
+        assert len(text) < 900
+
+
 def test_an_error_of_the_transport_ends_the_communicator():
     class Broken(C.Alone):
         size = 2
@@ -347,129 +356,3 @@ def test_an_error_of_the_transport_ends_the_communicator():
         comm.all_reduce(array(1))
     with pytest.raises(C.CommunicatorError, match="has ended: all_reduce"):
         comm.barrier()
-
-
-# --- while backward goes on -------------------------------------------------------------------------------------------
-
-
-def network(rank=0):
-    """A loss over this rank's data, its parameters, and their gradients."""
-    nn.clear_parameters()
-    nn.seed(7)
-    x = nn.Variable.from_numpy_array(np.random.default_rng(rank).normal(size=(4, 5)).astype(np.float32))
-    h = F.relu(PF.affine(x, 6, name="a"))
-    h = PF.affine(h, 6, name="shared")
-    h = PF.affine(F.tanh(h), 6, name="shared")
-    y = F.mean(F.pow_scalar(h, 2))
-    parameters = list(nn.get_parameters().values())
-    run(y, parameters, None)
-    return y, parameters, [p.g.copy() for p in parameters]
-
-
-def run(y, parameters, callback):
-    for p in parameters:
-        p.grad.zero()
-    y.forward(clear_no_need_grad=True)
-    y.backward(clear_buffer=True, communicator_callbacks=callback)
-
-
-@pytest.mark.parametrize("pack_size", [1, 40, 10**6])
-def test_gradients_are_reduced_while_backward_goes_on(pack_size):
-    networks = [network(rank) for rank in range(3)]
-    total = sum(np.float64(1) * np.concatenate([g.ravel() for g in plain]) for _, _, plain in networks)
-
-    def work(comm):
-        y, parameters, _ = networks[comm.rank]
-        grads = [p.grad for p in parameters]
-        callback = comm.all_reduce_callback(grads, pack_size, division=True, scale_grad=3)
-        found = []
-        for _ in range(2):  # the same callback, and a new one
-            for each in (callback, comm.all_reduce_callback(grads, pack_size, True, scale_grad=3)):
-                run(y, parameters, each)
-                found.append(np.concatenate([p.g.ravel() for p in parameters]))
-        assert all((f == found[0]).all() for f in found)
-        return found[0]
-
-    for got in run_threads(3, work):
-        np.testing.assert_allclose(got, total, rtol=1e-4, atol=1e-6)
-
-
-def test_packs_go_as_soon_as_they_are_final():
-    """In the order in which gradients become final, before the run is over; shared ones after their last use."""
-    y, parameters, _ = network()
-    names = {p.grad: name for name, p in nn.get_parameters().items()}
-    sent = []
-
-    class Noted(C.Communicator):
-        def _sum(self, t, arrays, *rest):
-            sent.append([names[g] for g in arrays])
-            return super()._sum(t, arrays, *rest)
-
-    comm = Noted()
-    callback = comm.all_reduce_callback([p.grad for p in parameters], 1, scale_grad=2)
-    seen = []
-    finish = callback.on_finish_function_backward
-    callback.on_finish_function_backward = lambda f: (finish(f), seen.append((f.name, len(sent))))
-    run(y, parameters, callback)
-    assert [pack[0].split("/")[0] for pack in sent] == ["shared", "shared", "a", "a"]
-    assert [number for name, number in seen if name == "Affine"] == [0, 2, 4]
-
-
-def test_gradients_outside_of_the_graph_and_a_run_without_any():
-    def work(comm):
-        outside, x = array(comm.rank + 1.0), nn.Variable.from_numpy_array([2.0], need_grad=True)
-        x.g = 0
-        y = F.sum(x * x)
-        y.forward()
-        y.backward(communicator_callbacks=comm.all_reduce_callback([x.grad, outside], 1))
-        assert (x.g[0], outside.data[0]) == (8, 3)
-        y = F.sum(nn.Variable.from_numpy_array([2.0]))
-        y.forward()
-        y.backward(communicator_callbacks=comm.all_reduce_callback([outside], 1))
-        return float(outside.data[0])
-
-    assert run_threads(2, work) == [6, 6]
-
-
-def test_networks_that_differ_are_an_error_for_all():
-    def work(comm):
-        x = nn.Variable.from_numpy_array([2.0], need_grad=True)
-        z = nn.Variable.from_numpy_array([2.0, 1.0], need_grad=True)
-        y = F.sum(F.sum(F.exp(x)) * z) if comm.rank else F.sum(F.sum(F.exp(z)) * x)
-        y.forward()
-        with pytest.raises(ValueError, match="expected the same call on all processes"):
-            y.backward(communicator_callbacks=comm.all_reduce_callback([x.grad, z.grad], 1))
-        comm.barrier()
-
-    run_threads(2, work)
-
-
-def test_a_callback_after_a_run_that_failed():
-    comm = C.Communicator()
-    y, parameters, plain = network()
-    callback = comm.all_reduce_callback([p.grad for p in parameters], 1, scale_grad=2)
-
-    def fail(f):
-        if f.name == "Tanh":
-            raise KeyError("no")
-
-    with pytest.raises(KeyError):
-        y.backward(communicator_callbacks=callback, function_post_hook=fail)
-    other, parameters, plain = network(1)
-    callback._exchange._data = [p.grad for p in parameters]
-    run(other, parameters, callback)
-    for p, g in zip(parameters, plain, strict=True):
-        np.testing.assert_array_equal(p.g, 2 * g)
-
-
-def test_a_group_reduces_its_own():
-    def work(comm):
-        comm.new_group(("first", [0, 1]))
-        x = nn.Variable.from_numpy_array([comm.rank + 1.0], need_grad=True)
-        x.g = 0
-        y = F.sum(x * x)
-        y.forward()
-        y.backward(communicator_callbacks=comm.all_reduce_callback(x.grad, 1, group="first"))
-        return float(x.g[0])
-
-    assert run_threads(3, work) == [6, 6, 6]

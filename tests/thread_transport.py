@@ -21,6 +21,7 @@ class Board:
 
 class ThreadTransport(C.Transport):
     name = "threads"
+    allows_threads = True
 
     def __init__(self, board: Board, rank: int, size: int, group: str = "world") -> None:
         self.board, self.rank, self.size, self.local_rank, self.group = board, rank, size, rank, group

@@ -34,6 +34,7 @@ import numpy as np
 
 from ._communication.callback import CommunicatorBackwardCallback
 from ._communication.communicator import Communicator
+from ._communication.membership import Member
 from ._communication.reductions import ordered_sum
 from ._communication.transport import Alone, Call, Poll, Transport, done
 from ._core import Context, Variable
@@ -156,11 +157,14 @@ class DataParallelCommunicator(Communicator):
                 raise ShapeError(message(self.name, None, expected, f"others in context {number} than in the first"))
         return [[parameters[name] for _, parameters in self._registered] for name in first]
 
-    def _run(self, name: str, *args: Any) -> None:
+    def barrier(self) -> None:
+        """There is one process: it waits for nobody."""
+
+    def _member(self, here: str, group: Any) -> Member:
         if self.size > 1:
             hint = "use allreduce, or processes and MultiProcessDataParallelCommunicator"
-            raise UnsupportedError(message(f"{self.name}.{name}", None, "not for several contexts", hint=hint))
-        super()._run(name, *args)
+            raise UnsupportedError(message(here, None, "not for several contexts", hint=hint))
+        return super()._member(here, group)
 
 
 def _is_gpu(context: Context) -> bool:

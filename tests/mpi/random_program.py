@@ -9,6 +9,7 @@ import numpy as np
 
 import nnrs as nn
 import nnrs.communicators as C
+import nnrs.functions as F
 
 TYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "bool"]
 SHAPES = [(), (1,), (0,), (3, 5), (17,), (40001,)]
@@ -44,7 +45,9 @@ class Program:
         group = str(self.rng.choice(list(self.groups)))
         ranks, divide, inplace = self.groups[group], bool(self.rng.integers(2)), bool(self.rng.integers(2))
         chosen = self.rng.choice(len(self.own), self.rng.integers(1, 5), replace=False).tolist()
-        name = str(self.rng.choice(["all_reduce", "reduce", "bcast", "all_gather", "reduce_scatter", "barrier"]))
+        name = str(
+            self.rng.choice(["all_reduce", "reduce", "bcast", "all_gather", "reduce_scatter", "backward", "barrier"])
+        )
         end = int(self.rng.choice(ranks))
         getattr(self, name)(group, ranks, chosen, divide, inplace, end)
         return name
@@ -85,6 +88,32 @@ class Program:
         summed = self.totals(ranks, i, divide)
         for k, r in enumerate(ranks):
             self.all[r][i] = np.roll(summed, k)
+
+    def backward(self, group, ranks, chosen, divide, inplace, end):
+        """The gradients of sums of products are the other factors; the last parameter is read twice."""
+        shapes = [SHAPES[1 + i % 5] for i in chosen]
+        factors = [[self.draw("float32", s) for s in shapes] for _ in range(self.comm.size)]
+        parameters = [nn.Variable.from_numpy_array(np.ones(s, "float32"), need_grad=True) for s in shapes]
+        own = [nn.Variable.from_numpy_array(f) for f in factors[self.comm.rank]]
+        y = F.add_n(*[F.sum(F.exp(F.mul_scalar(p, 0)) * p * f) for p, f in zip(parameters, own, strict=True)])
+        y = y + F.sum(parameters[-1] * own[-1])
+        for p in parameters:
+            p.grad.zero()
+        grads, size, scale = (
+            [p.grad for p in parameters],
+            int(self.rng.integers(1, 50000)),
+            float(self.rng.choice([1, 2])),
+        )
+        y.forward(clear_no_need_grad=True)
+        y.backward(
+            clear_buffer=True, communicator_callbacks=self.comm.all_reduce_callback(grads, size, divide, group, scale)
+        )
+        for i, p in enumerate(parameters):
+            twice = 2 if i == len(parameters) - 1 else 1
+            want = factors[self.comm.rank][i] * np.float32(twice)
+            if self.comm.rank in ranks:
+                want = total([factors[r][i] * np.float32(twice * scale) for r in ranks], divide)
+            np.testing.assert_array_equal(p.g, want)
 
     def barrier(self, *rest):
         self.comm.barrier()

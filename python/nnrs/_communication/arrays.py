@@ -54,17 +54,21 @@ def groups(arrays: Sequence[NdArray], inplace: bool = False) -> list[Group]:
     return [*packed.values(), *alone]
 
 
-def load(group: Group, scratch: Scratch, scale: float = 1.0) -> tuple[np.ndarray, Callable[[], None]]:
+def load(
+    group: Group, scratch: Scratch, scale: float = 1.0, use: str = "packed"
+) -> tuple[np.ndarray, Callable[[], None]]:
     """The numbers of a group, all times `scale`, as one flat array, and what puts them back.
 
-    The flat array is the memory of the array itself where there is only one, of the type to sum in.
+    The flat array is the memory of the array itself where there is only one, of the type to sum in; else a piece of
+    scratch memory of that use.
     """
     dtype = sum_type(group[0])
-    flat = group[0].data.reshape(-1) if len(group) == 1 and group[0].dtype == dtype else None
-    if flat is not None and flat.flags.writeable:
+    own = group[0].data if len(group) == 1 and group[0].dtype == dtype else None
+    if own is not None and own.flags.c_contiguous and own.flags.writeable:
+        flat = own.reshape(-1)
         _scale(flat, scale)
         return flat, lambda: None
-    flat = scratch("packed", dtype, sum(a.size for a in group))
+    flat = scratch(use, dtype, sum(a.size for a in group))
     for a, part in zip(group, parts(group, flat), strict=True):
         np.copyto(part, values(a))
     _scale(flat, scale)

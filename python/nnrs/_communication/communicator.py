@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._core import NdArray
 from .._errors import ArgumentError, check_flag, check_integer, check_list, check_number, check_type, message
@@ -175,14 +177,17 @@ class Communicator(Membership):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _sum(self, t: Transport, arrays: list[NdArray], inplace: bool, divide_by: int, scale: float = 1) -> Steps:
-        run = reductions.all_reduce if self._deterministic or t.size == 1 else reductions.all_reduce_by_transport
-        if t.size == 1 and scale == 1:
+    def _sum(self, t: Transport, arrays: list[NdArray], inplace: bool, divide_by: int) -> Steps:
+        if t.size == 1:
             return
         for some in groups(arrays, inplace):
-            flat, put = load(some, self._scratch, scale)
-            yield from run(t, flat, self._scratch, divide_by)
+            flat, put = load(some, self._scratch)
+            yield from self._sum_flat(t, flat, divide_by)
             put()
+
+    def _sum_flat(self, t: Transport, flat: np.ndarray, divide_by: int) -> Steps:
+        run = reductions.all_reduce if self._deterministic or t.size == 1 else reductions.all_reduce_by_transport
+        return run(t, flat, self._scratch, divide_by)
 
     def _one(self, name: str, argument: str, value: Any) -> NdArray:
         expected = "an NdArray (v.data or v.grad of a Variable)"
@@ -214,25 +219,38 @@ class _Settings(NamedTuple):
 
 
 class _PackSender:
-    """Sends packs of gradients in a communicator's line."""
+    """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread."""
 
     def __init__(self, comm: Communicator, settings: _Settings) -> None:
         self._comm, self._settings = comm, settings
-        self.advance, self.wait = comm._line.advance, comm._line.wait
+        self._puts: list[Callable[[], None]] = []
+        self.advance = comm._line.advance
 
     def check(self, packs: Sequence[list[NdArray]]) -> Collective:
         """A word on all packs of a run: the others must have the same."""
         s = self._settings
         said = f"packs {' / '.join(map(described, packs))}; by {s.divide_by}, scale {s.scale}"
-        return self._comm._submit(s.name, s.group, s.transport, said, lambda t: iter(()))
+        self._puts.clear()
+        return self._comm._submit(s.name, s.group, s.transport, said, lambda t: iter(()), is_free=True)
 
     def send(self, pack: list[NdArray]) -> Collective:
-        s = self._settings
+        s, comm, flats = self._settings, self._comm, []
+        for some in groups(pack):
+            flat, put = load(some, comm._scratch, s.scale, use=f"pack {len(self._puts)}")
+            flats.append(flat)
+            self._puts.append(put)
 
         def steps() -> Steps:
-            return self._comm._sum(s.transport, pack, False, s.divide_by, s.scale)
+            for flat in flats:
+                yield from comm._sum_flat(s.transport, flat, s.divide_by)
 
-        return self._comm._line.submit(s.name, s.group, s.transport, steps)
+        return comm._line.submit(s.name, s.group, s.transport, steps, is_free=True)
+
+    def finish(self, last: Collective) -> None:
+        self._comm._line.wait(last)
+        for put in self._puts:
+            put()
+        self._puts.clear()
 
 
 class _ReduceGradients(CommunicatorBackwardCallback):

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,30 +32,33 @@ GRACE = 1.0
 class Control:
     """The messages of one process; `comm` is an MPI communicator of all processes for them alone."""
 
+    latest: ClassVar[Call | None] = None
+    """The collective that came last, of any communicator."""
+
     def __init__(self, mpi: Any, comm: Any, timeout: float) -> None:
         self._mpi, self._comm, self._timeout = mpi, comm, timeout
         self.rank, self.size = comm.rank, comm.size
-        self._call: Call | None = None
         self._done: dict[str, int] = {}
         self._answers: dict[int, str] = {}
         self._left: dict[int, dict[str, int]] = {}
         self._asked: float | None = None
         self._sends: list[Any] = []
         self._is_telling = False
+        self._process = os.getpid()
         self.failed = False
 
     def finished(self, call: Call) -> None:
         """A collective is over."""
         self._done[call.group] = call.number
-        self._call, self._asked = call, None
-        if self._is_telling:
+        Control.latest, self._asked = call, None
+        if self._is_telling and threading.current_thread() is threading.main_thread():
             self._is_telling = False
             if signal.getsignal(signal.SIGTERM) == self._ended_by_signal:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def waiting(self, call: Call, seconds: float, members: Sequence[int]) -> None:
         """Look after a wait: answer the others; raise where one of `members` has left, or time is up."""
-        self._call = call
+        Control.latest = call
         self._tell_of_signals()
         self._read(f"waits in {call}")
         gone = [r for r in members if r in self._left and self._left[r].get(call.group, 0) < call.number]
@@ -115,10 +118,10 @@ class Control:
 
         def ends_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
             shown(kind, error, trace)
-            self._say(
-                f"ends all processes: {kind.__name__}"
-                + (f"; its last collective was {self._call}" if self._call else "")
-            )
+            if os.getpid() != self._process:  # a fork of it
+                return
+            last = f"; its last collective was {Control.latest}" if Control.latest else ""
+            self._say(f"ends all processes: {kind.__name__}{last}")
             self.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
         sys.excepthook = ends_all
@@ -132,7 +135,7 @@ class Control:
 
     def _leave(self) -> None:
         """The last thing that a process does: all wait here until the last one has come, which MPI wants anyway."""
-        if self._mpi.Is_finalized():
+        if os.getpid() != self._process or self._mpi.Is_finalized():
             return
         if self.failed:
             self._say("ends all processes: its communicator has failed")
@@ -157,7 +160,7 @@ class Control:
             self._is_telling = True
 
     def _ended_by_signal(self, number: int, frame: FrameType | None) -> None:
-        self._say(f"is ended by {signal.Signals(number).name} while it waits in {self._call}")
+        self._say(f"is ended by {signal.Signals(number).name} while it waits in {Control.latest}")
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

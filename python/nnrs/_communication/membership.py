@@ -181,10 +181,16 @@ class Membership:
             self._line.wait(self._submit(name, group, t, said, steps))
 
     def _submit(
-        self, name: str, group: str, t: Transport, said: str, steps: Callable[[Transport], Steps]
+        self,
+        name: str,
+        group: str,
+        t: Transport,
+        said: str,
+        steps: Callable[[Transport], Steps],
+        is_free: bool = False,
     ) -> Collective:
         def whole() -> Steps:
             yield from agree(t, name, f"{said}, deterministic={self._deterministic}")
             yield from steps(t)
 
-        return self._line.submit(name, group, t, whole)
+        return self._line.submit(name, group, t, whole, is_free)

@@ -24,6 +24,7 @@ class MpiTransport(Transport):
     def __init__(self, mpi: Any, comm: Any, control: Control, members: Sequence[int], local_rank: int) -> None:
         self._mpi, self._comm, self._control, self._members = mpi, comm, control, list(members)
         self.rank, self.size, self.local_rank = comm.rank, comm.size, local_rank
+        self.allows_threads = mpi.Query_thread() == mpi.THREAD_MULTIPLE
 
     @classmethod
     def world(cls, mpi: Any, timeout: float) -> MpiTransport:

@@ -20,7 +20,7 @@ class Sender(Protocol):
     def check(self, packs: Sequence[Pack]) -> Collective: ...
     def send(self, pack: Pack) -> Collective: ...
     def advance(self) -> None: ...
-    def wait(self, collective: Collective) -> None: ...
+    def finish(self, last: Collective) -> None: ...
 
 
 class RunPlan:
@@ -113,9 +113,11 @@ class GradientExchange:
             self._send(self._plan.rest())
         self._plan = None
         if self._last is not None:
-            self._sender.wait(self._last)
+            self._sender.finish(self._last)
 
     def _start(self, make: Callable[[], RunPlan]) -> RunPlan:
+        if self._last is not None and not self._last.is_done and self._last.error is None:
+            self._sender.finish(self._last)  # of a run that has failed: its arrays may still be on their way
         self._plan = plan = make()
         self._last = self._sender.check(plan.packs)
         return plan

@@ -1,9 +1,9 @@
 """Collectives as generators over a transport: each `yield` is a chance for the caller to do something else.
 
 Sums are made here, not by the transport: every process gets one part of the numbers from all others, adds them up in
-the order of ranks, and gives the sum to those that want it. So the bits depend on the numbers and on how many
-processes there are, and on nothing else: not on the transport, the machines, or how arrays were packed. It costs what a
-ring costs: each number travels twice.
+the order of ranks, and gives the sum to those that want it; of few numbers every process gets all. So the bits depend
+on the numbers and on how many processes there are, and on nothing else: not on the transport, the machines, or how
+arrays were packed. It costs what a ring costs: each number travels twice.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from .transport import Poll, Transport, block_cuts, even_cuts
 
 Steps = Iterator[None]
 
-SEGMENT = 1 << 20
-"""Numbers that are summed at a time: what scratch memory has room for, and what stays in the cache meanwhile."""
+SEGMENT = 1 << 19
+"""Numbers that a process sums at a time, so that they stay in its cache."""
+MOST_SCRATCH = 1 << 24
+"""Numbers that all processes sum at a time, at most: what scratch memory has room for."""
+FEW = 1 << 13
+"""Up to so many numbers, counted over all processes, one exchange of all is quicker than two of parts."""
 
 
 class Scratch:
@@ -69,16 +73,23 @@ def _sum_own_part(t: Transport, x: np.ndarray, cuts: Sequence[int], scratch: Scr
     ordered_sum(received, own, divide_by)
 
 
-def _segments(x: np.ndarray) -> Iterator[np.ndarray]:
-    for start in range(0, x.size, SEGMENT):
-        yield x[start : start + SEGMENT]
+def _segments(t: Transport, x: np.ndarray) -> Iterator[np.ndarray]:
+    step = min(SEGMENT * t.size, MOST_SCRATCH)
+    for start in range(0, x.size, step):
+        yield x[start : start + step]
 
 
 def all_reduce(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:
     """x becomes the sum over all processes, everywhere."""
     if t.size == 1:
         return
-    for part in _segments(x):
+    if 0 < x.size * t.size <= FEW:
+        rows = scratch("received", x.dtype, x.size * t.size).reshape(t.size, x.size)
+        rows[t.rank] = x
+        yield from all_gather(t, rows)
+        ordered_sum(rows, x, divide_by)
+        return
+    for part in _segments(t, x):
         cuts = even_cuts(part.size, t.size)
         yield from _sum_own_part(t, part, cuts, scratch, divide_by)
         yield from until(t.all_gather(part, cuts))
@@ -93,7 +104,7 @@ def all_reduce_by_transport(t: Transport, x: np.ndarray, scratch: Scratch, divid
 
 def reduce(t: Transport, x: np.ndarray, dst: int, scratch: Scratch, divide_by: int = 1) -> Steps:
     """x becomes the sum over all processes on rank `dst`, and stays what it was elsewhere."""
-    for part in _segments(x):
+    for part in _segments(t, x):
         cuts = even_cuts(part.size, t.size)
         if t.rank != dst:
             part = _copy(part, scratch)
@@ -109,7 +120,7 @@ def _copy(x: np.ndarray, scratch: Scratch) -> np.ndarray:
 
 def bcast(t: Transport, x: np.ndarray, src: int) -> Steps:
     """x becomes that of rank `src`."""
-    for part in _segments(x):
+    for part in _segments(t, x):
         yield from until(t.bcast(part, src))
 
 

@@ -49,6 +49,8 @@ class Transport(abc.ABC):
     """How many processes the group has."""
     local_rank: int = 0
     """This process's place among those of the group on the same machine."""
+    allows_threads: bool = False
+    """Whether moves may be made, and asked after, by several threads (one at a time)."""
 
     @abc.abstractmethod
     def all_to_all(self, send: np.ndarray, cuts: Sequence[int], received: np.ndarray) -> Poll:
