@@ -27,7 +27,8 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-plain lint-python build-rust test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration test-all memcheck
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration bench-distributed
+.PHONY: test-all memcheck
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +78,9 @@ bench-migration: .venv/.installed ## Run the scripts of examples/migration on NN
 
 bench-against: .venv/.installed ## Measure nnrs beside itself at another commit (REV=v0.1 ARGS="--case conv")
 	@.venv/bin/python benches/against.py $(REV) $(ARGS)
+
+bench-distributed: .venv/.installed ## Measure two ranks of one thread beside one process and beside torch's DDP (ARGS="--quick --case sums" to look)
+	@.venv/bin/python benches/distributed.py $(ARGS)
 
 # What it needs comes from gpu-bundle/ where that is there (made by gpu-bundle elsewhere, for machines without a network).
 gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one report in out/gpu-check.txt

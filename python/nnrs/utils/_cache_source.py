@@ -236,6 +236,9 @@ class CacheDataSource(DataSource):
         most = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}.get(array.dtype)
         return array.astype(np.float32) * np.float32(1.0 / most) if self._normalize and most else array
 
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [[file for file, _ in self._samples.chunks], *(rows for _, rows in self._samples.chunks)]
+
     def close(self) -> None:
         super().close()
         self._reader.close()

@@ -118,6 +118,9 @@ class CsvDataSource(DataSource):
             text = f"cannot read line {self._lines[number]} of {self._filename!r}: {error}"
             raise kind(message("CsvDataSource", None, text)) from error
 
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._order]
+
     def reset(self) -> None:
         if self._shuffle:
             self._order = self._rng.permutation(self._size).tolist()

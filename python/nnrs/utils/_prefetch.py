@@ -94,6 +94,11 @@ class Prefetcher:
         self._made.clear()
         self._asked = False
 
+    def give(self, batch: Batch) -> None:
+        """Let this be the batch that is made ahead, after `drop`."""
+        self._asked = True
+        self._made.append((batch, None))
+
     def stop(self) -> None:
         """Let the thread end after the batch that it is at."""
         self._stopped = True

@@ -32,7 +32,7 @@ from ._batches import by_variable, columns, stack
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
-from ._source import DataSource
+from ._source import DataSource, order_mark
 
 __all__ = [
     "DataSource",
@@ -89,6 +89,7 @@ class DataSourceWithFileCache(DataSource):
         except BaseException:
             self._remove_folder()
             raise
+        self._basis = order_mark(data_source)
         self._file_order = np.arange(len(self._files))
         self._rows = [np.arange(length) for _, length in self._files]
         self._arrange()
@@ -131,6 +132,9 @@ class DataSourceWithFileCache(DataSource):
 
     def _arrange(self) -> None:
         self._samples = SampleOrder([(int(i), self._rows[i]) for i in self._file_order])
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._file_order, *self._rows]
 
     @property
     def order(self) -> list[int]:
@@ -219,6 +223,10 @@ class DataSourceWithMemoryCache(DataSource):
         values = by_variable([data_source._get_data(0)], self._variables)
         total = sum(_bytes(value) for (value,) in values) * self._size
         self._cache = MemoryCache(data_source, self._size) if total < most else None
+        self._basis = order_mark(data_source)  # the order that the cache is filled in
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._order]
 
     @property
     def order(self) -> list[int]:
@@ -300,6 +308,9 @@ class SlicedDataSource(DataSource):
         self._slice_start, self._slice_end = start, end
         self._size = end - start
         self._generation = 0
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [[self._slice_start, self._slice_end, self._generation]]
 
     def apply_order(self) -> None:
         self._generation += 1
