@@ -68,20 +68,27 @@ impl<T: SimdReal> RowGroup<T> {
         // SAFETY: the offset stays inside the input.
         let src = unsafe { (s.ptr as *const T).offset(offset) };
         let (dst, dst_stride) = (self.rows.as_mut_ptr(), inner);
-        dispatch::<T, _>(Turn(TransposeBlock { src, src_stride: stride as usize, rows: inner, cols, dst, dst_stride }));
+        dispatch::<T, _>(TurnRows(TransposeBlock {
+            src,
+            src_stride: stride as usize,
+            rows: inner,
+            cols,
+            dst,
+            dst_stride,
+        }));
     }
 }
 
-struct Turn<T>(TransposeBlock<T>);
+struct TurnRows<T>(TransposeBlock<T>);
 
-impl<T: SimdReal> Choose<T> for Turn<T> {
+impl<T: SimdReal> Choose<T> for TurnRows<T> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: `dispatch` gives the lanes of this machine; who made the block answers for its memory.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for Turn<T> {
+impl<T: SimdReal> WithLanes<T> for TurnRows<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         // SAFETY: inside `enter`.
