@@ -1,4 +1,4 @@
-"""Ctrl-C while caches are written: wherever it comes, nothing hangs, and the folder has a whole cache or what it had."""
+"""Ctrl-C while caches are written: wherever it comes, nothing hangs, and the folder has one whole cache."""
 
 from __future__ import annotations
 

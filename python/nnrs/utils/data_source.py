@@ -21,7 +21,6 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
