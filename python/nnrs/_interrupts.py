@@ -13,11 +13,14 @@ from typing import Any
 def uninterrupted() -> Iterator[None]:
     """Ctrl-C during the block counts when it has ended. For what is short: names of files that change together.
 
-    >>> with uninterrupted():
-    ...     signal.raise_signal(signal.SIGINT)
-    ...     print("all of it")
-    Traceback (most recent call last):
-    KeyboardInterrupt
+    >>> try:
+    ...     with uninterrupted():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("all of it")
+    ... except KeyboardInterrupt:
+    ...     print("then stopped")
+    all of it
+    then stopped
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
