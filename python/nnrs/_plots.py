@@ -74,9 +74,7 @@ def columns(
         raise FormatError(f"{function}: {path!r} is no file of {monitor}: {error}") from error
     except OSError as error:
         raise FileError(f"{function}: cannot read {path!r}: {error}") from error
-    if not rows:
-        raise FormatError(f"{function}: {path!r} is empty: {monitor} has written nothing yet")
-    table = np.array(rows, float)
+    table = np.array(rows, float).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
