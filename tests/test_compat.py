@@ -30,6 +30,26 @@ def test_scripts_that_ask_for_a_version_get_the_one_whose_api_it_is():
     assert done.returncode == 0 and done.stdout.startswith("nnrs 0."), done.stderr
 
 
+def test_the_installed_version_of_nnabla_is_that_one():
+    done = run(
+        "import nnrs.compat\n"
+        "from importlib import metadata\n"
+        "def version():\n"
+        "    try:\n        return metadata.version('nnabla')\n"
+        "    except metadata.PackageNotFoundError:\n        return None\n"
+        "before = version()\n"
+        "nnrs.compat.install()\n"
+        "own = metadata.distribution('NNabla')\n"
+        "assert version() == own.version == '1.39.0' and own.metadata['Name'] == 'nnabla' and own.files is None\n"
+        "assert not own.requires and metadata.packages_distributions()['nnabla_ext'] == ['nnabla']\n"
+        "assert 'nnabla' in {d.metadata['Name'] for d in metadata.distributions()}\n"
+        "assert metadata.version('numpy')\n"
+        "nnrs.compat.uninstall()\n"
+        "assert version() == before"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_install_makes_nnabla_mean_nnrs():
     done = run(
         "import nnrs, nnrs.compat\n"
