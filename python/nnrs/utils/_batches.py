@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, ShapeError, StateError, describe, message
 
 
 class Batch(NamedTuple):
@@ -113,7 +113,7 @@ class BatchMaker:
             while self._have < self._batch_size or self._at_end():
                 self._go_on()
         except StopIteration as error:  # it would end the caller's loop without a word
-            raise GraphError(message("next", None, "the data source raised StopIteration")) from error
+            raise StateError(message("next", None, "the data source raised StopIteration")) from error
         return self._finish()
 
     def _at_end(self) -> bool:
@@ -126,7 +126,7 @@ class BatchMaker:
             source.reset()
             if self._at_end():
                 expected = f"a source of {self.size} samples whose reset() goes back to the first"
-                raise GraphError(message("next", None, expected, f"position {source.position} after it"))
+                raise StateError(message("next", None, expected, f"position {source.position} after it"))
             self._resets += 1
         elif self._as_arrays:
             start = source.position
