@@ -164,7 +164,7 @@ class ProtoNetwork:
         graph = self._graph()
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]
-        batch_size = kwargs.get("batch_size") or self.batch_size or None
+        batch_size = kwargs.get("batch_size") or max(self.batch_size or 0, 0) or None  # -1 is open, too
         shared = {} if args else self._shared(batch_size or 1)
         given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
