@@ -18,8 +18,8 @@ import numpy as np
 
 from .._core import Function, Variable
 from .._errors import ArgumentError, StateError, UnsupportedError, message
+from .._visits import functions_in_order
 from ..experimental import graph_converters as GC
-from ..experimental.graph_converters._modifier import functions_in_order
 from ..experimental.graph_converters._quantize import rounding_of
 from ..logger import logger
 from ..parameter import get_parameters
