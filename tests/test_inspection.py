@@ -253,4 +253,5 @@ def test_wrong_use_of_a_profiler():
 def test_functions_are_printed_in_nnablas_order(capsys):
     x = nn.Variable((2, 3))
     made = pprint(F.add2(F.sin(F.tanh(x)), F.cos(F.abs(x))), hidden=True, printer=True)
-    assert [f["name"] for f in made.functions] == ["Tanh", "Sin", "Abs", "Cos", "Add2"]
+    names = [str(f["name"]).partition("(")[0] for f in made.functions]
+    assert names == ["Tanh", "Sin", "Abs", "Cos", "Add2"]
