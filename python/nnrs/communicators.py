@@ -1,13 +1,27 @@
-"""What several processes that train one network say to each other; so far what `Variable.backward` tells them."""
+"""What processes that train one network say to each other, and what `Variable.backward` tells them.
+
+The communicators are those of `nnrs.communicator`: of a process that runs alone, so far.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._core import Function
-from ._missing import missing_name
+from .communicator import (
+    Communicator,
+    DataParallelCommunicator,
+    MultiProcessCommunicator,
+    MultiProcessDataParalellCommunicator,
+    MultiProcessDataParallelCommunicator,
+)
 
-__all__ = ["CommunicatorBackwardCallback"]
+__all__ = [
+    "Communicator",
+    "CommunicatorBackwardCallback",
+    "DataParallelCommunicator",
+    "MultiProcessCommunicator",
+    "MultiProcessDataParalellCommunicator",
+    "MultiProcessDataParallelCommunicator",
+]
 
 
 class CommunicatorBackwardCallback:
@@ -41,7 +55,3 @@ class CommunicatorBackwardCallback:
 
     def on_finish_backward(self) -> None:
         """The run is over, and nothing has failed."""
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)
