@@ -13,10 +13,19 @@ from types import ModuleType
 
 from ._errors import MissingModuleError
 
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    "communicators": """
+Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
+MultiProcessDataParallelCommunicator
+""",
+}
 """Missing names by the module that NNabla has them in."""
 
-MODULES: frozenset[str] = frozenset()
+MODULES = frozenset(
+    """
+communicator
+""".split()
+)
 """Missing modules, packages among them."""
 
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}

@@ -1,27 +1,13 @@
-"""What processes that train one network say to each other, and what `Variable.backward` tells them.
-
-The communicators are those of `nnrs.communicator`: of a process that runs alone, so far.
-"""
+"""What several processes that train one network say to each other; so far what `Variable.backward` tells them."""
 
 from __future__ import annotations
 
-from ._core import Function
-from .communicator import (
-    Communicator,
-    DataParallelCommunicator,
-    MultiProcessCommunicator,
-    MultiProcessDataParalellCommunicator,
-    MultiProcessDataParallelCommunicator,
-)
+from typing import Any
 
-__all__ = [
-    "Communicator",
-    "CommunicatorBackwardCallback",
-    "DataParallelCommunicator",
-    "MultiProcessCommunicator",
-    "MultiProcessDataParalellCommunicator",
-    "MultiProcessDataParallelCommunicator",
-]
+from ._core import Function
+from ._missing import missing_name
+
+__all__ = ["CommunicatorBackwardCallback"]
 
 
 class CommunicatorBackwardCallback:
@@ -55,3 +41,7 @@ class CommunicatorBackwardCallback:
 
     def on_finish_backward(self) -> None:
         """The run is over, and nothing has failed."""
+
+
+def __getattr__(name: str) -> Any:
+    raise missing_name(__name__, name)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ..._errors import Error
+from ..._errors import Error, UnsupportedError, message
 from ..._version import __version__
 from ._arguments import add_parser
 
@@ -100,12 +100,22 @@ def _run(args: Any) -> int:
     if other is not None:
         return 0 if other is True else int(other)
     if args.mpi:
-        from ..communicator_util import create_communicator
-
-        create_communicator()  # takes part in what mpirun started
+        _join(args)
     status = 0 if args.func(args) in (None, True) else 1
     sys.stdout.flush()
     return status
+
+
+def _join(args: Any) -> None:
+    """Take part in what mpirun started."""
+    from ..communicator_util import create_communicator
+
+    try:
+        create_communicator()
+    except AttributeError as error:  # no MultiProcessCommunicator
+        raise UnsupportedError(
+            message(args.command, "mpi", f"several processes cannot work together: {error}")
+        ) from error
 
 
 def _said(args: Any, text: str, status: int) -> int:
