@@ -222,8 +222,8 @@ NNabla 1.39's names that this version of nnrs does not have. Generated from `pyt
 A name in this list raises an AttributeError that says so (`from nnrs.solvers import Lamb` an ImportError, whose text is
 Python's), a module a ModuleNotFoundError. Nothing is a silent stub: names that are there, but are not meant to do their
 work here, are an UnsupportedError (a RuntimeError) when they are used, not when they are imported. These are files of
-other libraries (`nnrs.utils.converter` reads and writes NNabla's own kinds, not ONNX, NNB or TensorFlow's), pipelines of
-NVIDIA's DALI (`nnrs.ext.cuda.experimental.dali_iterator`) and arrays below NdArrays (`nnrs._array.Array`)."""
+other libraries (`nnrs.utils.converter` reads and writes NNabla's own kinds, not ONNX, NNB or TensorFlow's), pipelines
+of NVIDIA's DALI (`nnrs.ext.cuda.experimental.dali_iterator`) and arrays below NdArrays (`nnrs._array.Array`)."""
 MODULE_TITLES = {"": "nnabla", "function": "function (functions as classes)", "ext.cuda": "ext.cuda and ext.cudnn"}
 
 
