@@ -30,6 +30,21 @@ def test_scripts_that_ask_for_a_version_get_the_one_whose_api_it_is():
     assert done.returncode == 0 and done.stdout.startswith("nnrs 0."), done.stderr
 
 
+def test_modules_that_come_with_nnabla_itself():
+    """`import nnabla` is enough for them, and `hasattr` says what there is."""
+    done = run(
+        "import nnrs.compat; nnrs.compat.install()\n"
+        "import nnabla as nn\n"
+        "assert nn.utils.rnn.pad_sequence and nn.utils.nnabla_pb2.Shape and nn.core.graph_def.ProtoGraph\n"
+        "assert nn.function_bases.relu and nn.backward_function.tanh.tanh_backward and nn._indexing\n"
+        "assert not any(hasattr(m, 'no_such') for m in (nn, nn.utils, nn.core, nn.backward_function))\n"
+        "try:\n    nn.utils.no_such\n"
+        "except AttributeError as e:\n    assert str(e) == \"module 'nnrs.utils' has no attribute 'no_such'\", e\n"
+        "from nnabla.utils.data_iterator import DataIterator, SlicedDataSource, CsvDataSource\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_installed_version_of_nnabla_is_that_one():
     done = run(
         "import nnrs.compat\n"

@@ -137,7 +137,8 @@ if TYPE_CHECKING:
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
 _MODULES = """
-_nd_array _variable backward_function callback compat context dtypes experimental ext_utils functions initializer
+_arithmetic_ops _computation_graph _indexing _init _nd_array _variable backward_function callback compat context dtypes
+experimental ext_utils function_bases functions initializer
 monitor parametric_functions solver solvers testing utils variable
 """.split()
 

@@ -15,11 +15,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._iterator import DataIterator, EpochCallback
-from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache
+from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache, SlicedDataSource
 from .data_source_implements import CacheDataSource, ConcatDataSource, CsvDataSource, SimpleDataSource
 
-__all__ = [
+__all__ = [  # the sources are found here, too, as in NNabla
+    "CacheDataSource",
+    "ConcatDataSource",
+    "CsvDataSource",
     "DataIterator",
+    "DataSourceWithFileCache",
+    "DataSourceWithMemoryCache",
+    "SimpleDataSource",
+    "SlicedDataSource",
     "data_iterator",
     "data_iterator_cache",
     "data_iterator_concat_datasets",
