@@ -9,6 +9,8 @@ import pytest
 
 from nnrs.utils.cli import cli
 
+NETWORK = str(Path(__file__).parent / "golden" / "cli" / "network.nnp")
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -78,3 +80,19 @@ def test_files_without_what_a_command_is_for(run: Run, tmp_path: Path) -> None:
         assert status == 1 and text in err and not out.exists(), args
     (tmp_path / "text.nnp").write_text("hello")
     assert "text.nnp as '.nnp': " in run("dump", tmp_path / "text.nnp")[2]
+
+
+def test_errors_name_the_command_and_its_own_arguments(run: Run, tmp_path: Path) -> None:
+    numbers = tmp_path / "x.bin"
+    numbers.write_bytes(b"\0" * 8)
+    for args, text in (
+        (
+            ("infer", "-c", NETWORK, numbers),
+            "nnrs infer: argument 'inputs': expected 6 numbers for shape (1, 6) of 'rx', got 2",
+        ),
+        (("forward", "-c", NETWORK, "-d", tmp_path / "none.csv", "-o", tmp_path), "nnrs forward: there is no file '"),
+        (("compare_params", NETWORK, tmp_path / "none.h5"), "nnrs compare_params: argument 'path': there is no file"),
+        (("train", "-c", tmp_path / "none.nnp", "-o", tmp_path), "nnrs train: argument 'path': there is no file"),
+    ):
+        status, _, err = run(*args)
+        assert status == 1 and any(line.startswith(text) for line in err.splitlines()), err
