@@ -173,7 +173,7 @@ def test_loops_are_written_out_with_nnablas_names(tmp_path):
     ]
     steps = [f"{name}_T[{i}]" for name in ("in", "sum", "h") for i in range(3)]
     assert list(recurrent.variables) == ["x", "h0", *steps, "y", *(f"scaled_T[{i}]" for i in range(3))]
-    assert recurrent.functions["scale_T[1]"].inputs == ["h_T[0]", "w"]
+    assert recurrent.functions["scale_T[1]"].inputs == ["h_T[0]", "w"] and "split" in recurrent.functions
     run = info.executors["run"]
     assert [v.name for v in run.output_assign] == ["y", "t_R[0]"]
     x = next(iter(run.dataset_assign)).variable_instance
