@@ -27,7 +27,7 @@ def sieve(function: Callable[..., Any], own: Sequence[str]) -> Callable[[tuple[A
         given = kw.get("param_init") if len(args) <= at else args[at]
         if not isinstance(given, Mapping) or all(name in own for name in given):
             return args, kw
-        known = _known(function.__name__, own, given)
+        known = known_of(function.__name__, own, given, stacklevel=4)
         if len(args) <= at:
             return args, {**kw, "param_init": known}
         return (*args[:at], known, *args[at + 1 :]), kw
@@ -35,12 +35,19 @@ def sieve(function: Callable[..., Any], own: Sequence[str]) -> Callable[[tuple[A
     return sifted
 
 
-def _known(function: str, own: Sequence[str], given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The initial values of a layer's own parameters; each other name is told once."""
+def known_of(function: str, own: Sequence[str], given: Mapping[Any, Any], stacklevel: int) -> dict[Any, Any]:
+    """The initial values of a layer's own parameters; a warning for each other name, once.
+
+    Args:
+        function: Name of the layer, for the warning.
+        own: The names of its parameters.
+        given: Initial values by name.
+        stacklevel: Which caller the warning names.
+    """
     for name in given:
         if name in own or (function, name) in _told:
             continue
         _told.add((function, name))
         text = f"{function}: argument 'param_init': {name!r} is ignored: the parameters are {', '.join(map(repr, own))}"
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        warnings.warn(text, RuntimeWarning, stacklevel=stacklevel)
     return {name: value for name, value in given.items() if name in own}
