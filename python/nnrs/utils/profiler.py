@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 from .._core import Function, Variable
 from .._errors import ArgumentError, StateError, UnsupportedError, check_integer, check_number, check_type, message
 from .._version import __version__
+from .._visits import functions_in_order
 from ..ext_utils import import_extension_module
 from ..parameter import get_parameters
 
@@ -189,8 +190,7 @@ class GraphProfiler:
         self.result[name], self.result[f"n_run_{name}"] = self._text(seconds / runs), runs
 
     def _functions(self, run: Callable[[_Clock], object]) -> list[ProfileStat]:
-        functions: list[Function] = []
-        self.graph.visit(functions.append)
+        functions = functions_in_order(self.graph)
         clocks = [_Clock(self._wait)]
 
         def once() -> None:
