@@ -107,6 +107,18 @@ def test_cells_that_do_not_fit_name_their_line(cell, content, kind, match, threa
     assert "data.csv:3, column 'x': " in str(e.value) or "\0" in cell
 
 
+@pytest.mark.parametrize("options", [{"with_file_cache": True}, {"with_file_cache": False, "with_memory_cache": False}])
+def test_values_of_several_shapes_name_their_lines(options, tmp_path):
+    for n in (3, 4):
+        np.save(tmp_path / f"{n}.npy", np.zeros(n))
+    path = written(tmp_path, "x,y\n3.npy,1\n3.npy,2\n4.npy,3\n")
+    with pytest.raises(ValueError, match=r"for 'x' .*, got \(3,\) in .*data.csv:2, \(4,\) in .*data.csv:4$"):
+        with data_iterator_csv_dataset(path, 3, **options) as di:
+            di.next()
+    with pytest.raises(ValueError, match=r"data.csv:2, \(4,\) in .*data.csv:4"):
+        CreateCache(path).create(tmp_path / "cache")
+
+
 def test_a_csv_file_that_is_not_there(tmp_path):
     for path, kind in ((str(tmp_path / "a.csv"), FileNotFoundError), (str(tmp_path), OSError), (3, TypeError)):
         with pytest.raises(kind) as e:

@@ -20,7 +20,7 @@ import numpy as np
 from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message
 from .._files import h5py_module
 from .._interrupts import uninterrupted
-from ._batches import by_variable, joined, stack
+from ._batches import Place, by_variable, joined, stack
 from ._file_reader import FileReader
 from ._hdf5_reading import check_node, h5_array
 from ._npy import read_array
@@ -148,6 +148,7 @@ def write_cache(
     variables: Sequence[str],
     original: str | None,
     order: Iterable[Sequence[Any]] | None,
+    place: Place | None = None,
 ) -> list[tuple[str, int]]:
     """Write a cache folder and return paths and lengths of its files.
 
@@ -163,6 +164,7 @@ def write_cache(
         variables: Names, in order.
         original: Path or URL of the csv file that the samples are of, to be copied.
         order: Rows for order.csv.
+        place: Where the sample of a number is from, for errors.
     """
     if kind not in (".npy", ".h5"):
         raise ArgumentError(message(function, "cache_file_format", "'.npy' or '.h5' in nnabla_config", repr(kind)))
@@ -172,7 +174,7 @@ def write_cache(
     except OSError as error:
         raise FileError(message(function, None, f"cannot write into the folder {folder!r}: {error}")) from error
     try:
-        files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables)
+        files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables, place)
         _write_tables(stage, files, variables if kind == ".npy" else None, order)
         if original is not None:
             with FileReader(original).open() as source, open(os.path.join(stage, ORIGINAL), "wb") as f:
@@ -199,13 +201,14 @@ def _write_chunks(
     threads: int,
     sample: Callable[[int], Any],
     variables: Sequence[str],
+    place: Place | None,
 ) -> list[tuple[str, int]]:
     write = _write_npy if kind == ".npy" else _h5_writer(function)
 
     def one(start: int, check: Check) -> tuple[str, int]:
         stop = min(start + chunk, size)
         name = f"{prefix}_{start:08d}_{stop - 1:08d}{kind}"
-        write(os.path.join(stage, name), _read(sample, range(start, stop), variables, check))
+        write(os.path.join(stage, name), _read(sample, range(start, stop), variables, check, place))
         return name, stop - start
 
     starts = range(0, size, chunk)
@@ -222,7 +225,9 @@ def _write_chunks(
     return files
 
 
-def _read(sample: Callable[[int], Any], numbers: Iterable[int], variables: Sequence[str], check: Check) -> Arrays:
+def _read(
+    sample: Callable[[int], Any], numbers: range, variables: Sequence[str], check: Check, place: Place | None
+) -> Arrays:
     """The arrays that a file has of these samples: arrays as they are, anything else as float32."""
     samples = []
     for number in numbers:
@@ -230,7 +235,8 @@ def _read(sample: Callable[[int], Any], numbers: Iterable[int], variables: Seque
         samples.append(sample(number))
     found = {}
     for name, values in zip(variables, by_variable(samples, variables), strict=False):
-        found[name] = stack([v if isinstance(v, np.ndarray) else np.array(v, np.float32) for v in values], name)
+        arrays = [v if isinstance(v, np.ndarray) else np.array(v, np.float32) for v in values]
+        found[name] = stack(arrays, name, None if place is None else lambda i: place(numbers[i]))
     return found
 
 

@@ -133,6 +133,9 @@ class CsvDataSource(DataSource):
             expected = f"expected a number or the name of a file of kind {', '.join(kinds())}, got {got}"
             raise FormatError(expected) from None
 
+    def _origin_of(self, position: int) -> str | None:
+        return f"{self._filename}:{self._lines[self._order[position]]}"
+
     def _get_data(self, position: int) -> Any:
         number = self._order[position]
         return tuple(self._process_row(self._rows[number], self._lines[number]))

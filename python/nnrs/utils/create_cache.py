@@ -63,4 +63,5 @@ class CreateCache(CsvDataSource):
             self._variables,
             self._original_source_uri,
             list(zip(self._original_order, self._order, strict=True)),
+            self._origin_of,
         )

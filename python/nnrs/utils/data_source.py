@@ -122,6 +122,7 @@ class DataSourceWithFileCache(DataSource):
             self._variables,
             getattr(source, "_original_source_uri", None),
             rows,
+            getattr(source, "_origin_of", None),
         )
 
     def _arrange(self) -> None:
