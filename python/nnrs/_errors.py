@@ -28,6 +28,10 @@ class GraphError(Error, RuntimeError):
     """A graph that is not in a state that allows this."""
 
 
+class StateError(Error, RuntimeError):
+    """An object that is not in a state that allows this: something has to be done before, or went wrong."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """Memory is used up, or its limit is reached."""
 

@@ -13,16 +13,10 @@ from types import ModuleType
 
 from ._errors import MissingModuleError
 
-NAMES: dict[str, str] = {
-    "ext.cuda": "experimental",
-}
+NAMES: dict[str, str] = {}
 """Missing names by the module that NNabla has them in."""
 
-MODULES = frozenset(
-    """
-_array utils.converter
-""".split()
-)
+MODULES: frozenset[str] = frozenset()
 """Missing modules, packages among them."""
 
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}

@@ -50,11 +50,11 @@ class CachePrefetcher:
     def request(self, cache_file_name: str) -> None:
         """Begin to read a file."""
         self.close()
-        self.file_name = cache_file_name
+        self.file_name = None
         found: list[Any] = []
-        self._found = found
-        self._thread = threading.Thread(target=self._work, args=(cache_file_name, found), daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._work, args=(cache_file_name, found), daemon=True)
+        thread.start()  # Ctrl-C may cut it short: then no file was asked for
+        self._thread, self._found, self.file_name = thread, found, cache_file_name
 
     def _work(self, name: str, found: list[Any]) -> None:
         try:

@@ -68,7 +68,11 @@ class DataSource:
             samples = [self._get_data(p) for p in range(start, stop)]
         else:
             samples = [self._get_data_of_generation(p, generation) for p in range(start, stop)]
-        return columns(samples, self._variables)
+        return columns(samples, self._variables, lambda number: self._origin_of(start + number))
+
+    def _origin_of(self, position: int) -> str | None:
+        """Where the sample at a position is from, as `file:line`, where that is known: for errors."""
+        return None
 
     def _sample_orders(self, generation: int | None) -> list[Any]:
         """All that says which sample is at which position, in an epoch of a slice or (None) in the source's own."""

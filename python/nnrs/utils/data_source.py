@@ -21,14 +21,13 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._errors import ArgumentError, Error, FileError, check_integer, message
 from .._settings import data_number, data_setting
-from ._batches import by_variable, columns, stack
+from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
@@ -120,15 +119,12 @@ class DataSourceWithFileCache(DataSource):
             self._size,
             self._cache_size,
             self._num_of_threads,
-            self._read_source,
+            source._get_data,
             self._variables,
             getattr(source, "_original_source_uri", None),
             rows,
+            getattr(source, "_origin_of", None),
         )
-
-    def _read_source(self, start: int, stop: int) -> Arrays:
-        samples = [self._data_source._get_data(p) for p in range(start, stop)]
-        return cacheable(samples, self._variables)
 
     def _arrange(self) -> None:
         self._samples = SampleOrder([(int(i), self._rows[i]) for i in self._file_order])
@@ -185,14 +181,6 @@ class DataSourceWithFileCache(DataSource):
         self._data_source.reset()
         self._generation += 1
         super().reset()
-
-
-def cacheable(samples: Sequence[Any], variables: Sequence[str]) -> Arrays:
-    """The arrays that a cache file has of these samples: arrays as they are, anything else as float32."""
-    found = {}
-    for name, values in zip(variables, by_variable(samples, variables), strict=False):
-        found[name] = stack([v if isinstance(v, np.ndarray) else np.array(v, np.float32) for v in values], name)
-    return found
 
 
 def _remove_own(folder: str, process: int) -> None:
