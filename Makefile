@@ -17,14 +17,18 @@ PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/de
 # NNabla's last wheels are for 3.10: only `soak-nnabla` wants it.
 PYTHON310 ?= $(firstword $(shell for p in python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10*/bin/python); do "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1 && echo "$$p" && break; done))
 
+# Compiling for once is a quarter faster without what `cargo` keeps for the next edit: as your own `cargo build` has it.
+export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
+
 # On all cores: tests know nothing of each other.
 PYTEST := .venv-test/bin/python -m pytest -n auto --dist worksteal
 PIP_QUIET := -q --disable-pip-version-check
 SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
-.PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-python build-rust test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration test-all memcheck
+.PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-plain lint-python build-rust test-rust test-python test-gpu
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration bench-distributed
+.PHONY: test-all memcheck
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +40,7 @@ test: tools ## Check formats, lints and types; run all tests, Rust and Python; s
 	@tools/parts.sh lint-rust build-rust test-rust .venv-test/.installed lint-python test-gpu test-python
 
 # All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
-test-all: test ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
+test-all: test lint-plain ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
 	$(PYTEST) -m long
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) -m "long or not long"
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k arrays_that_are_given
@@ -75,6 +79,9 @@ bench-migration: .venv/.installed ## Run the scripts of examples/migration on NN
 bench-against: .venv/.installed ## Measure nnrs beside itself at another commit (REV=v0.1 ARGS="--case conv")
 	@.venv/bin/python benches/against.py $(REV) $(ARGS)
 
+bench-distributed: .venv/.installed ## Measure two ranks of one thread beside one process and beside torch's DDP (ARGS="--quick --case sums" to look)
+	@.venv/bin/python benches/distributed.py $(ARGS)
+
 # What it needs comes from gpu-bundle/ where that is there (made by gpu-bundle elsewhere, for machines without a network).
 gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one report in out/gpu-check.txt
 	@tools/gpu_check.sh $(ARGS)
@@ -95,7 +102,7 @@ generate: .venv-test/.installed ## Write what follows from the registries (wrapp
 	.venv-test/bin/python tools/generate.py
 	@$(MAKE) .venv-test/.installed
 
-lint: lint-rust lint-python ## Check formats, lints and types only
+lint: lint-rust lint-plain lint-python ## Check formats, lints and types only
 
 clean: ## Remove what was built, the virtual environments included
 	cargo clean
@@ -104,8 +111,11 @@ clean: ## Remove what was built, the virtual environments included
 # The examples are there for the development dependencies: with them both have the same features in the crates below.
 lint-rust: tools
 	cargo fmt --check
-	cargo clippy --locked --workspace --lib --examples -- -D warnings
 	cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
+
+# Without features: what Rust programs get.
+lint-plain: tools
+	cargo clippy --locked --workspace --lib --examples -- -D warnings
 
 build-rust: tools
 	cargo test --locked --workspace --features cuda,emulate --no-run

@@ -58,7 +58,7 @@ pub mod expr {
 
 /// The generator of numbers that functions draw.
 pub mod random {
-    pub use nnrs_kernels::random::{Draw, LastDraw, RandomSeed, next_draw, set_function_seed};
+    pub use nnrs_kernels::random::{Draw, LastDraw, RandomSeed, next_draw, set_function_seed, set_stream, stream};
 }
 
 pub use nnrs_kernels::{context, dtype, error, shape, with_dtype, with_real};

@@ -92,6 +92,14 @@ def test_an_error_is_a_line_on_stderr(run: Run, tmp_path: Path) -> None:
         cli.main(["--traceback", "dump", str(tmp_path / "none.nnp")])
 
 
+def test_several_processes_are_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    assert run("--mpi", "version")[0] == 0
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    status, out, err = run("--mpi", "version")
+    assert (status, out) == (1, "") and "argument 'mpi': expected one process, got 2" in err
+
+
 def test_ctrl_c_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped() -> dict[str, object]:
         raise KeyboardInterrupt
@@ -161,22 +169,6 @@ def test_draw_graph(run: Run, tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "b")) == ["Main.svg", "Run.svg", "Valid.svg"]
     status, _, err = run("draw_graph", "-f", "svg", "-o", tmp_path / "c", "-n", "none", NETWORK)
     assert status == 1 and "'Main', 'Valid', 'Run'" in err and not (tmp_path / "c").exists()
-
-
-def test_plots(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.txt").write_text("0 1.5 1.5 1.5\n1 0.5 0.5 2.0\n")
-    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    out = tmp_path / "p.png"
-    assert run("plot_series", *files, "-l", "first", "-x", "epochs", "-T", 2, "-o", out)[0] == 0
-    assert out.read_bytes().startswith(b"\x89PNG")
-    assert run("plot_timer", files[0], "-e", "-u", "m", "-o", tmp_path / "t.svg")[0] == 0
-    assert "Total elapsed time [minutes]" in (tmp_path / "t.svg").read_text()
-    before = out.read_bytes()
-    assert run("plot_series", tmp_path / "none.txt", "-o", out)[0] == 1 and out.read_bytes() == before
-    assert run("plot_series", files[0], "-o", tmp_path / "p.xyz")[0] == 1
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "b.txt", "p.png", "t.svg"]
 
 
 # --- parameters and networks ------------------------------------------------------------------------------------------
@@ -367,12 +359,3 @@ def test_code_of_the_command_line_and_of_the_standard_input(tmp_path: Path) -> N
 def test_function_info_of_a_name() -> None:
     named = program("function_info", "ReLU")
     assert named.returncode == 0 and named.stdout == program("function_info", "-q", "ReLU").stdout != ""
-
-
-def test_plot_timer_refuses_a_series(tmp_path: Path) -> None:
-    from nnrs.monitor import plot_time_elapsed
-
-    file = tmp_path / "loss.series.txt"
-    file.write_text("1 0.5\n")
-    with pytest.raises(ValueError, match=r"loss.series.txt:1: expected numbers"):
-        plot_time_elapsed(str(file))

@@ -30,6 +30,41 @@ def test_scripts_that_ask_for_a_version_get_the_one_whose_api_it_is():
     assert done.returncode == 0 and done.stdout.startswith("nnrs 0."), done.stderr
 
 
+def test_modules_that_come_with_nnabla_itself():
+    """`import nnabla` is enough for them, and `hasattr` says what there is."""
+    done = run(
+        "import nnrs.compat; nnrs.compat.install()\n"
+        "import nnabla as nn\n"
+        "assert nn.utils.rnn.pad_sequence and nn.utils.nnabla_pb2.Shape and nn.core.graph_def.ProtoGraph\n"
+        "assert nn.function_bases.relu and nn.backward_function.tanh.tanh_backward and nn._indexing\n"
+        "assert not any(hasattr(m, 'no_such') for m in (nn, nn.utils, nn.core, nn.backward_function))\n"
+        "try:\n    nn.utils.no_such\n"
+        "except AttributeError as e:\n    assert str(e) == \"module 'nnrs.utils' has no attribute 'no_such'\", e\n"
+        "from nnabla.utils.data_iterator import DataIterator, SlicedDataSource, CsvDataSource\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_installed_version_of_nnabla_is_that_one():
+    done = run(
+        "import nnrs.compat\n"
+        "from importlib import metadata\n"
+        "def version():\n"
+        "    try:\n        return metadata.version('nnabla')\n"
+        "    except metadata.PackageNotFoundError:\n        return None\n"
+        "before = version()\n"
+        "nnrs.compat.install()\n"
+        "own = metadata.distribution('NNabla')\n"
+        "assert version() == own.version == '1.39.0' and own.metadata['Name'] == 'nnabla' and own.files is None\n"
+        "assert not own.requires and set(metadata.packages_distributions()['nnabla_ext']) == {'nnabla'}\n"
+        "assert 'nnabla' in {d.metadata['Name'] for d in metadata.distributions()}\n"
+        "assert metadata.version('numpy')\n"
+        "nnrs.compat.uninstall()\n"
+        "assert version() == before"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_install_makes_nnabla_mean_nnrs():
     done = run(
         "import nnrs, nnrs.compat\n"

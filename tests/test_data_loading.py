@@ -57,9 +57,10 @@ def test_a_csv_file_with_all_that_it_may_have(tmp_path):
     [
         ("", "it is empty"),
         ("x,y\n", "no line below its header"),
-        ("x,y\n1,2\n3\n", "line 3 has 1 columns, its header 2"),
-        ("x,y\n1,2,3\n", "line 2 has 3 columns, its header 2"),
-        ("x,#y\n1,2\n\n1\n", "line 4 has 1 columns"),
+        ("x,y\n1,2\n3\n", "data.csv:3: expected 2 cells, as its header has .x, y., got 1"),
+        ("x,y\n1,2,3\n", "data.csv:2: expected 2 cells, .*, got 3"),
+        ("x;y\n1;2,5\n", "got 2\n  hint: columns are separated by ',', not by ';'"),
+        ("x,#y\n1,2\n\n1\n", "data.csv:4: .* got 1"),
         ("x,\n1,2\n", "a column without a name"),
         ("__0,x\n1,2\n", "a column without a name"),
         ("#x\n1\n", "names no variable"),
@@ -80,13 +81,15 @@ def test_csv_files_that_do_not_fit(text, match, tmp_path):
     "cell, content, kind, match",
     [
         ("none.npy", None, FileNotFoundError, "none.npy"),
-        ("", None, OSError, "line 3"),
-        ("a.xyz", b"1", ValueError, "'.xyz'"),
+        ("", None, ValueError, "expected a number or the name of a file of kind .bmp.*got an empty cell"),
+        ("a.xyz", b"1", ValueError, "expected a number or the name of a file of kind .bmp.*got 'a.xyz'"),
+        ("1;2", None, ValueError, "got '1;2'$"),
+        ('"1 000,5"', None, ValueError, "got '1 000,5'\n  hint: numbers are written with a point"),
         ("a.npy", b"rubbish", ValueError, "cannot read an array"),
         ("a.csv", b"1,2\n3\n", ValueError, r"\[1, 2\] columns"),
         ("a.csv", b"1,b\n", ValueError, "could not convert"),
         ("a.wav", b"RIFF", ValueError, "no sound|RIFF"),
-        ("a\0.npy", None, Exception, "line"),
+        ("a\0.npy", None, Exception, "null byte|NUL"),
     ],
 )
 @pytest.mark.parametrize("thread", [False, True])
@@ -100,7 +103,20 @@ def test_cells_that_do_not_fit_name_their_line(cell, content, kind, match, threa
     options: dict[str, Any] = {"with_file_cache": False, "with_memory_cache": False, "use_thread": thread}
     with pytest.raises((kind, nn.Error), match=match) as e, data_iterator_csv_dataset(path, 2, **options) as di:
         di.next()
-    assert isinstance(e.value, nn.Error) and isinstance(e.value, kind) and "data.csv" in str(e.value)
+    assert isinstance(e.value, nn.Error) and isinstance(e.value, kind)
+    assert "data.csv:3, column 'x': " in str(e.value) or "\0" in cell
+
+
+@pytest.mark.parametrize("options", [{"with_file_cache": True}, {"with_file_cache": False, "with_memory_cache": False}])
+def test_values_of_several_shapes_name_their_lines(options, tmp_path):
+    for n in (3, 4):
+        np.save(tmp_path / f"{n}.npy", np.zeros(n))
+    path = written(tmp_path, "x,y\n3.npy,1\n3.npy,2\n4.npy,3\n")
+    with pytest.raises(ValueError, match=r"for 'x' .*, got \(3,\) in .*data.csv:2, \(4,\) in .*data.csv:4$"):
+        with data_iterator_csv_dataset(path, 3, **options) as di:
+            di.next()
+    with pytest.raises(ValueError, match=r"data.csv:2, \(4,\) in .*data.csv:4"):
+        CreateCache(path).create(tmp_path / "cache")
 
 
 def test_a_csv_file_that_is_not_there(tmp_path):
@@ -277,7 +293,7 @@ def test_images_of_a_csv_file(tmp_path):
     assert np.allclose(x, pixels.transpose(0, 3, 1, 2) / 255)
     (tmp_path / "1.png").write_bytes(b"this is no image")
     for thread in (False, True):
-        with pytest.raises(Exception, match="line 3") as e:
+        with pytest.raises(Exception, match="data.csv:3, column") as e:
             with data_iterator_csv_dataset(path, 2, with_file_cache=False, use_thread=thread) as di:
                 di.next()
         assert isinstance(e.value, nn.Error)

@@ -249,7 +249,12 @@ def test_a_label_that_wants_a_gradient():
 
 
 def test_errors_have_their_classes():
-    for name, kind in (("ShapeError", ValueError), ("GraphError", RuntimeError), ("OutOfMemoryError", MemoryError)):
+    for name, kind in (
+        ("ShapeError", ValueError),
+        ("GraphError", RuntimeError),
+        ("StateError", RuntimeError),
+        ("OutOfMemoryError", MemoryError),
+    ):
         cls = getattr(nn._errors, name)
         assert issubclass(cls, nn.Error) and issubclass(cls, kind)
     assert issubclass(nn.Error, Exception) and nn.Error.__module__ == "nnrs"

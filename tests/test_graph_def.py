@@ -205,6 +205,25 @@ def test_loops_are_expanded():
     assert (RepeatInfo("a", 2).id, RepeatInfo("a", 2).times) == ("a", 2)
 
 
+def test_the_batch_may_be_open_from_the_start():
+    """The shapes and the batch's size are those that NNabla 1.39 notes."""
+    with nn.graph_def.graph() as g:
+        h = PF.convolution(nn.ProtoVariable((-1, 3, 8, 8), name="x"), 4, (3, 3))
+        F.softmax_cross_entropy(F.reshape(h, (h.shape[0], 4 * 36)), nn.ProtoVariable((-1, 1), name="t"))
+    n = g.networks["model"]
+    shapes = [(-1, 3, 8, 8), (-1, 4, 6, 6), (-1, 144), (-1, 1), (-1, 1)]
+    assert [v.shape for v in n.variables.values()] == shapes and n.functions["Reshape"].args["shape"] == [-1, 144]
+    assert n(batch_size=5).shape == (5, 1)
+    message = n.as_proto()
+    assert message.batch_size == -1
+    assert [tuple(v.shape.dim) for v in message.variable if v.type == "Buffer"] == shapes
+
+
+def test_a_recorded_graph_has_no_batch_size_yet():
+    g = nn.graph_def.create_graph_from_variable("net", PF.affine(nn.Variable((6, 3)), 2))
+    assert g.net.batch_size is None and g.net.as_proto().batch_size == 6 and g.net().shape == (6, 2)
+
+
 def test_names_and_scopes():
     with nn.graph_def.graph_name("first"):
         F.relu(nn.ProtoVariable((2, 3)))

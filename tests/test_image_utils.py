@@ -164,6 +164,22 @@ def test_sixteen_bits(name, tmp_path):
         image_utils.set_backend("")
 
 
+@pytest.mark.parametrize("name", ["PilBackend", "Cv2Backend", "PngBackend"])
+def test_grey_with_four_channels_is_opaque_or_as_its_alpha_says(name, tmp_path):
+    pytest.importorskip("PIL"), pytest.importorskip(PACKAGES[name])
+    grey, alpha = GREY.astype(np.uint8), np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+    image_utils.set_backend("PilBackend")
+    imsave(tmp_path / "g.png", grey)
+    imsave(tmp_path / "ga.png", np.stack([grey, alpha], 2))
+    image_utils.set_backend(name)
+    try:
+        for file, expected in (("g.png", np.full_like(alpha, 255)), ("ga.png", alpha)):
+            found = imread(tmp_path / file, num_channels=4)
+            assert np.array_equal(found, np.stack([grey, grey, grey, expected], 2)), file
+    finally:
+        image_utils.set_backend("")
+
+
 def test_sixteen_bits_by_whichever_can(tmp_path):
     pytest.importorskip("PIL")
     pytest.importorskip("png")

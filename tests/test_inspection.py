@@ -248,3 +248,10 @@ def test_wrong_use_of_a_profiler():
         profiler.call_post_hook("x", "y")
     with pytest.raises(NotImplementedError, match="expected one of 'cpu', 'cuda', 'cudnn', got 'foo'"):
         TimeProfiler("foo", "0")
+
+
+def test_functions_are_printed_in_nnablas_order(capsys):
+    x = nn.Variable((2, 3))
+    made = pprint(F.add2(F.sin(F.tanh(x)), F.cos(F.abs(x))), hidden=True, printer=True)
+    names = [str(f["name"]).partition("(")[0] for f in made.functions]
+    assert names == ["Tanh", "Sin", "Abs", "Cos", "Add2"]

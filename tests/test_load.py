@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,3 +147,38 @@ def test_contexts_of_files(tmp_path):
         (tmp_path / "a.nntxt").write_text(head.format(backends))
         assert load(tmp_path / "a.nntxt").default_context == nn.get_current_context()
     assert load(tmp_path / "a.nntxt", context="cpu").default_context.backend[0].startswith("cpu")
+
+
+LOOPS = Path(__file__).parent / "golden" / "nnp" / "loops.nntxt"
+RUN = """
+executor {
+  name: "run" network_name: "repeat"
+  data_variable { variable_name: "x" data_name: "x" }
+  output_variable { variable_name: "t_R[2]" data_name: "t" }
+  output_variable { variable_name: "s_R[1]" data_name: "s" }
+}
+"""
+
+
+def test_loops_are_written_out_with_nnablas_names(tmp_path):
+    """The variables and functions are those that NNabla 1.39's `load` gives."""
+    (tmp_path / "loops.nntxt").write_text(LOOPS.read_text() + RUN)
+    info = load(str(tmp_path / "loops.nntxt"), prepare_data_iterator=False, batch_size=2)
+    repeat, recurrent = info.networks["repeat"], info.networks["recurrent"]
+    assert list(repeat.variables) == ["x", "m_R[0]", "m_R[1]", "m_R[2]", "t_R[0]", "t_R[1]", "y"]
+    assert list(repeat.parameters) == ["layer[0]/w", "layer[1]/w", "layer[2]/w"]
+    assert [(f.name, f.type, f.inputs, f.outputs) for f in repeat.functions.values()][4:] == [
+        ("tanh_R[1]", "Tanh", ["m_R[1]"], ["t_R[1]"]),
+        ("tanh_R[2]", "Tanh", ["m_R[2]"], ["y"]),
+    ]
+    steps = [f"{name}_T[{i}]" for name in ("in", "sum", "h") for i in range(3)]
+    assert list(recurrent.variables) == ["x", "h0", *steps, "y", *(f"scaled_T[{i}]" for i in range(3))]
+    assert recurrent.functions["scale_T[1]"].inputs == ["h_T[0]", "w"] and "split" in recurrent.functions
+    run = info.executors["run"]
+    assert [v.name for v in run.output_assign] == ["y", "t_R[0]"]
+    x = next(iter(run.dataset_assign)).variable_instance
+    x.d = np.full((2, 4), 0.5)
+    run.forward_target.forward()
+    w = [nn.get_parameters(grad_only=False)[f"layer[{i}]/w"].d for i in range(3)]
+    y, t0 = (v.variable_instance.d for v in run.output_assign)
+    assert np.allclose(t0, np.tanh(0.5 * w[0])) and np.allclose(y, np.tanh(np.tanh(t0 * w[1]) * w[2]), atol=1e-6)

@@ -158,6 +158,15 @@ def test_arrays_and_numbers_begin_layers():
     assert Embed(4, 2, I.RangeInitializer())(nn.Variable((3,))).shape == (3, 2)
 
 
+def test_initial_values_of_no_parameter_are_ignored_with_a_warning(monkeypatch):
+    monkeypatch.setattr("nnrs._param_init._told", set())
+    with pytest.warns(RuntimeWarning, match="'zork' is ignored: the parameters are 'beta', 'gamma'") as found:
+        BatchNormalization(3, 4, param_init={"zork": 1})
+    assert [w.filename for w in found] == [__file__]
+    with pytest.raises(TypeError, match="'param_init': expected initial values by name, a dict"):
+        BatchNormalization(3, 4, param_init=5)
+
+
 WRONG = [
     lambda: Affine(2, 3, w_init=np.ones((3, 3))),
     lambda: Affine(2, 3, b_init="ones"),

@@ -106,16 +106,6 @@ def test_no_grad_makes_parameters_that_later_calls_train():
             TypeError,
             "^deformable_convolution: argument 'outmaps'",
         ),
-        (
-            lambda x: PF.batch_normalization(x, param_init={"zork": 1}),
-            ValueError,
-            "'param_init': expected names among 'beta'",
-        ),
-        (
-            lambda x: PF.batch_normalization(x, param_init={5: 1}),
-            ValueError,
-            "'param_init': expected names among .*, got 5",
-        ),
         (lambda x: PF.layer_normalization(x, param_init={"beta": 5}), ValueError, r"argument 'param_init\['beta'\]'"),
         (
             lambda x: PF.fixed_point_quantized_affine(x, 5, delta_w=-1),
@@ -130,6 +120,35 @@ def test_errors_leave_no_parameters(call, kind, text):
         call(nn.Variable((2, 3, 4)))
     assert len(nn.get_parameters(grad_only=False)) == 0
     assert len(nn.get_current_parameter_scope()) == 0
+
+
+@pytest.mark.parametrize(
+    "layer, own",
+    [
+        (PF.batch_normalization, "'beta', 'gamma', 'mean', 'var'"),
+        (PF.fused_batch_normalization, "'beta', 'gamma', 'mean', 'var'"),
+        (PF.layer_normalization, "'beta', 'gamma'"),
+        (lambda x, **options: PF.multi_head_attention(x, x, x, 2, **options), "'q_weight', .*, 'attn_bias_v'"),
+        (lambda x, param_init: PF.group_normalization(x, 1, 1, 0, 1e-5, False, False, param_init), "'beta', 'gamma'"),
+    ],
+)
+def test_initial_values_of_no_parameter_are_ignored_with_a_warning(layer, own, monkeypatch):
+    monkeypatch.setattr("nnrs._param_init._told", set())
+    x = nn.Variable((2, 3, 4))
+    with pytest.warns(RuntimeWarning, match=f"'param_init': '?zork'? is ignored: the parameters are {own}$") as found:
+        layer(x, param_init={"zork": 1})
+    assert [w.filename for w in found] == [__file__]
+    layer(x, param_init={"zork": 1})  # told once
+    with pytest.warns(RuntimeWarning, match="': 5 is ignored"):
+        layer(x, param_init={5: 1})
+
+
+def test_functions_of_ones_own_take_any_initial_values():
+    @PF.parametric_function_api("own", [("a", "A number.", "()", True)])
+    def own(x, param_init=None):
+        return x, param_init
+
+    assert own(3, param_init={"b": 1}) == (3, {"b": 1})
 
 
 def test_an_error_keeps_parameters_that_were_there():

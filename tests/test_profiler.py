@@ -132,3 +132,11 @@ def test_wrong_arguments():
             f()
     with pytest.raises(TypeError, match="argument 'gb'"):
         P.GraphProfilerCsvWriter(3)
+
+
+def test_functions_are_listed_in_nnablas_order():
+    x = nn.Variable((2, 3), need_grad=True)
+    profiler = P.GraphProfiler(F.add2(F.exp(F.tanh(x)), F.relu(x)), device_id=0, ext_name="cpu", n_run=1)
+    profiler.run()
+    for kind in ("forward", "backward"):
+        assert [f.function_name for f in profiler.get_result()[kind]] == ["Tanh", "Exp", "ReLU", "Add2"]

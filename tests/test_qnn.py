@@ -13,6 +13,7 @@ import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
 import quantized_training
+from nnrs.experimental import graph_converters as GC
 from nnrs.utils import qnn
 
 pytestmark = pytest.mark.host
@@ -154,6 +155,15 @@ def test_only_the_numbers_of_steps_that_make_sense():
             qnn.QATScheduler(wrong)
     with pytest.raises(ValueError, match="QATScheduler"):
         qnn.QATScheduler()
+
+
+@pytest.mark.parametrize("pow2", [True, False, "ROUND", None])
+def test_powers_of_two_are_a_method_of_rounding(pow2):
+    config = qnn.QATConfig()
+    config.niter_to_training, config.pow2 = 1, pow2
+    for make in (qnn.QATScheduler, lambda config: GC.QuantizeRecordingToTrainingModifier({}, config)):
+        with pytest.raises(TypeError, match=r"pow2 of QATConfig.RoundingMethod, got .*\n  hint: RoundingMethod.ROUND"):
+            make(config)
 
 
 def test_other_precision_modes_are_not_there():

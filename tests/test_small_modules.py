@@ -109,7 +109,8 @@ def test_the_first_module_with_a_function_is_called(tmp_path):
 
 
 def test_a_program_alone_has_no_communicator(monkeypatch):
-    monkeypatch.delenv("OMPI_COMM_WORLD_SIZE", raising=False)
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
     assert communicator_util.create_communicator() is None
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
     assert communicator_util.create_communicator() is None

@@ -216,11 +216,13 @@ def graph_md(name: str) -> list[str]:
 
 
 MISSING = """\
-NNabla 1.39's names that this version of nnrs does not have. Generated from `python/nnrs/_missing.py` by
-`tools/generate.py`.
+Every public name of NNabla 1.39 is there. Generated from `python/nnrs/_missing.py` by `tools/generate.py`, which lists those
+that are not: a name in the list raises an AttributeError that says so, a module a ModuleNotFoundError.
 
-A name in this list raises an AttributeError that says so (`from nnrs.solvers import Lamb` an ImportError, whose text is
-Python's), a module a ModuleNotFoundError. Nothing is a silent stub."""
+Nothing is a silent stub: names that are there, but are not meant to do their work here, are an UnsupportedError (a
+RuntimeError) when they are used, not when they are imported. These are files of other libraries (`nnrs.utils.converter`
+reads and writes NNabla's own kinds, not ONNX, NNB or TensorFlow's), pipelines of NVIDIA's DALI
+(`nnrs.ext.cuda.experimental.dali_iterator`) and arrays below NdArrays (`nnrs._array.Array`)."""
 MODULE_TITLES = {"": "nnabla", "function": "function (functions as classes)", "ext.cuda": "ext.cuda and ext.cudnn"}
 
 
@@ -228,7 +230,8 @@ def missing_md() -> str:
     """docs/missing.md: the missing names by module, then the modules."""
     lines = ["# What is missing", "", MISSING]
     groups = {MODULE_TITLES.get(module, module): names.split() for module, names in _missing.NAMES.items()}
-    for title, names in (groups | {"Modules": sorted(_missing.MODULES)}).items():
+    groups |= {"Modules": sorted(_missing.MODULES)} if _missing.MODULES else {}
+    for title, names in groups.items():
         shown = " ".join(f"`{name}`" for name in names)
         lines += ["", f"## {title}", "", textwrap.fill(shown, 120, break_long_words=False, break_on_hyphens=False)]
     return "\n".join(lines) + "\n"

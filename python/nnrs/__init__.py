@@ -117,6 +117,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import backward_function as backward_function
     from . import callback as callback
+    from . import checkpoint as checkpoint
     from . import compat as compat
     from . import context as context
     from . import dtypes as dtypes
@@ -137,8 +138,9 @@ if TYPE_CHECKING:
 
 # Modules that are imported when they are first asked for, as `nn.functions`.
 _MODULES = """
-_nd_array _variable backward_function callback compat context dtypes experimental ext_utils functions initializer
-monitor parametric_functions solver solvers testing utils variable
+_arithmetic_ops _computation_graph _indexing _init _nd_array _variable backward_function callback checkpoint compat
+context dtypes experimental ext_utils function_bases functions initializer monitor parametric_functions solver solvers
+testing utils variable
 """.split()
 
 

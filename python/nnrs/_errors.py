@@ -28,12 +28,20 @@ class GraphError(Error, RuntimeError):
     """A graph that is not in a state that allows this."""
 
 
+class StateError(Error, RuntimeError):
+    """An object that is not in a state that allows this: something has to be done before, or went wrong."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """Memory is used up, or its limit is reached."""
 
 
 class DeviceError(Error, RuntimeError):
     """A GPU that has failed."""
+
+
+class CommunicatorError(Error, RuntimeError):
+    """Processes that cannot work together, or one of them that is missing."""
 
 
 class FileError(Error, OSError):

@@ -238,7 +238,7 @@ def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str,
 def _broken(function: str, source: PathOrFile, ext: str, why: object) -> FormatError:
     name = os.fspath(source) if is_path(source) else "the open file"  # type: ignore[arg-type]
     hint = "the file may be cut short, or of another kind than its name says"
-    return FormatError(message(function, "path", f"cannot read {name} as '{ext}' parameters: {why}", hint=hint))
+    return FormatError(message(function, "path", f"cannot read {name} as '{ext}': {why}", hint=hint))
 
 
 def check_depth(name: str) -> None:

@@ -13,20 +13,10 @@ from types import ModuleType
 
 from ._errors import MissingModuleError
 
-NAMES: dict[str, str] = {
-    "communicators": """
-Communicator DataParallelCommunicator MultiProcessCommunicator MultiProcessDataParalellCommunicator
-MultiProcessDataParallelCommunicator
-""",
-    "ext.cuda": "experimental",
-}
+NAMES: dict[str, str] = {}
 """Missing names by the module that NNabla has them in."""
 
-MODULES = frozenset(
-    """
-_array communicator utils.converter
-""".split()
-)
+MODULES: frozenset[str] = frozenset()
 """Missing modules, packages among them."""
 
 _SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}

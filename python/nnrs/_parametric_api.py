@@ -13,6 +13,7 @@ from . import initializer as initializer  # not with the first parameter: a chil
 from ._calls import misfit
 from ._core import Error, NdArray, Variable, call_in_scope
 from ._errors import ArgumentError, check_type, message
+from ._param_init import sieve
 from ._scope import parts_of
 from ._stand_ins import handler_of
 from .parameter import get_parameter_or_create
@@ -55,6 +56,8 @@ def parametric_function_api(
         signature = _with_name(function)
         at_most = _positional_count(signature)
         own = parts_of(scope_name or "")
+        is_ours = param_desc is not None and (function.__module__ or "").startswith(f"{__package__}.")
+        sifted = sieve(function, [row[0] for row in param_desc or ()]) if is_ours else None
 
         @functools.wraps(function)
         def call(*args: Any, name: str | None = None, **kw: Any) -> R:
@@ -64,6 +67,8 @@ def parametric_function_api(
             given = args
             if len(args) == at_most:
                 *args, name = args  # type: ignore[assignment]
+            if sifted is not None:
+                args, kw = sifted(args, kw)  # type: ignore[assignment]
             parts = own if name is None else _name_parts(function, name) + own
             try:
                 return cast(R, call_in_scope(function.__name__, "/".join(parts), lambda: function(*args, **kw)))

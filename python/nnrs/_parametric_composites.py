@@ -72,9 +72,6 @@ def _by_name(param_init: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(param_init, Mapping):
         raise ArgumentTypeError(message(HERE, "param_init", "initial values by name, a dict", describe(param_init)))
-    for name in param_init:
-        if name not in (own := [row[0] for row in _BATCH]):
-            raise ArgumentError(message(HERE, "param_init", f"names among {str(own)[1:-1]}", repr(name)))
     return param_init
 
 

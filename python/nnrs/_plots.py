@@ -12,6 +12,8 @@ import numpy as np
 from ._errors import ArgumentError, FileError, FormatError, MissingFileError, MissingPackageError, check_type, message
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SERIES, _TIMES = "MonitorSeries", "MonitorTimeElapsed"
+_WIDTHS = {_SERIES: 2, _TIMES: 4}  # numbers in a line
 
 
 def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any] | None = None) -> None:
@@ -26,7 +28,7 @@ def plot_series(filename: str | os.PathLike[str], plot_kwargs: Mapping[str, Any]
         ValueError: If it is no such file.
         ImportError: If matplotlib is not installed (`pip install nnrs[viz]`).
     """
-    _plot("plot_series", *columns("plot_series", filename, 1), plot_kwargs)
+    _plot("plot_series", *columns("plot_series", filename, _SERIES, 1), plot_kwargs)
 
 
 def plot_time_elapsed(
@@ -51,36 +53,41 @@ def plot_time_elapsed(
     here = "plot_time_elapsed"
     if unit not in _UNITS:
         raise ArgumentError(message(here, "unit", "'s', 'm', 'h' or 'd'", repr(unit)))
-    index, total = columns(here, filename, 3)  # also where it is not plotted: a series has no such column
-    seconds = total if elapsed else columns(here, filename, 1)[1]
+    index, seconds = columns(here, filename, _TIMES, 3 if elapsed else 1)
     _plot(here, index, seconds / _UNITS[unit], plot_kwargs)
 
 
-def columns(function: str, filename: str | os.PathLike[str], column: int) -> tuple[np.ndarray, np.ndarray]:
-    """The indices, and the numbers of a column, of a file of lines of numbers."""
+def columns(
+    function: str, filename: str | os.PathLike[str], monitor: str, column: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The indices, and the numbers of a column, of the file of a monitor of that class."""
     check_type(function, "filename", filename, (str, os.PathLike), "a path")
+    path = os.fspath(filename)
     rows = []
     try:
-        with open(filename, encoding="utf-8") as f:
+        with open(path, encoding="utf-8") as f:
             for number, line in enumerate(f, 1):
-                rows.append(_row(function, f"{os.fspath(filename)}:{number}", line, column))
+                rows += _row(function, f"{path}:{number}", line, monitor, column)
     except FileNotFoundError as error:
-        raise MissingFileError(f"{function}: there is no file {os.fspath(filename)!r}") from error
+        raise MissingFileError(f"{function}: there is no file {path!r}") from error
     except UnicodeDecodeError as error:
-        raise FormatError(f"{function}: {os.fspath(filename)!r} is not a monitor's file: {error}") from error
+        raise FormatError(f"{function}: {path!r} is no file of {monitor}: {error}") from error
     except OSError as error:
-        raise FileError(f"{function}: cannot read {os.fspath(filename)!r}: {error}") from error
-    table = np.array([row for row in rows if row], float).reshape(-1, 2)
+        raise FileError(f"{function}: cannot read {path!r}: {error}") from error
+    table = np.array(rows, float).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
-def _row(function: str, where: str, line: str, column: int) -> tuple[float, float] | None:
-    """Index and number of a line; None for an empty one."""
-    parts = line.split()
+def _row(function: str, where: str, line: str, monitor: str, column: int) -> list[tuple[float, float]]:
+    """Index and number of a line; nothing of an empty one."""
     try:
-        return (float(parts[0]), float(parts[column])) if parts else None
-    except (ValueError, IndexError):
-        raise FormatError(f"{function}: {where}: expected numbers as a monitor writes them, got {line!r:.60}") from None
+        numbers = [float(part) for part in line.split()]
+        if numbers and len(numbers) != _WIDTHS[monitor]:
+            raise ValueError(f"{len(numbers)} numbers")
+    except ValueError:
+        expected = f"{_WIDTHS[monitor]} numbers, as {monitor} writes them"
+        raise FormatError(f"{function}: {where}: expected {expected}, got {line.rstrip()!r:.60}") from None
+    return [(numbers[0], numbers[column])] if numbers else []
 
 
 def _plot(function: str, x: np.ndarray, y: np.ndarray, options: Mapping[str, Any] | None) -> None:

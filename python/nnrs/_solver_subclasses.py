@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
-from ._errors import GraphError, message
+from ._errors import StateError, message
 
 _WITH_RULES = f"{__package__}.solvers"
 
@@ -35,6 +35,6 @@ def guard(kind: type, base: type) -> None:
 def _refusal(kind: str, name: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         hint = f"define {name} in {kind}, or derive from a solver"
-        raise GraphError(message(name, None, f"{kind} has no rule of update", hint=hint))
+        raise StateError(message(name, None, f"{kind} has no rule of update", hint=hint))
 
     return refuse

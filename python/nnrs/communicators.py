@@ -1,46 +1,185 @@
-"""What several processes that train one network say to each other; so far what `Variable.backward` tells them."""
+"""What several processes that train one network say to each other, with NNabla's names.
+
+    comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())    # mpirun -n 4 python script.py
+    comm.init()
+    part = iterator.slice(rng=None, num_of_slices=comm.size, slice_pos=comm.rank)
+    ...
+    loss.backward(clear_buffer=True)
+    comm.all_reduce([p.grad for p in nn.get_parameters().values()], division=True)
+    solver.update()
+
+A process that was started alone is a world of one: nothing is sent, no MPI is loaded, and the script needs no branch.
+
+Sums are made in the order of ranks, whatever the machines are: the same numbers on the same number of processes give
+the same bits. Each collective first compares what the processes ask for, so that different calls are an error, not a
+hang; and a process that waits longer than `timeout` (NNRS_COMMUNICATOR_TIMEOUT, 600 seconds) ends with an error that
+names the collective and those who did not come.
+
+>>> import nnrs as nn, nnrs.communicators as C
+>>> comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+>>> comm.init()
+>>> comm.size, comm.rank
+(1, 0)
+>>> x = nn.NdArray.from_numpy_array([1.0, 2.0])
+>>> comm.all_reduce(x, division=True)
+>>> print(x.data)
+[1. 2.]
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._core import Function
+import numpy as np
+
+from ._communication.callback import CommunicatorBackwardCallback
+from ._communication.communicator import Communicator
+from ._communication.membership import Member
+from ._communication.reductions import ordered_sum
+from ._communication.transport import Alone, Call, Poll, Transport, done
+from ._core import Context, Variable
+from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_flag, check_type, message
 from ._missing import missing_name
 
-__all__ = ["CommunicatorBackwardCallback"]
+__all__ = [
+    "Alone",
+    "Call",
+    "Comm",
+    "Communicator",
+    "CommunicatorBackwardCallback",
+    "CommunicatorError",
+    "Context",
+    "DataParallelCommunicator",
+    "Dist",
+    "MultiProcessCommunicator",
+    "MultiProcessDataParalellCommunicator",
+    "MultiProcessDataParallelCommunicator",
+    "Poll",
+    "Transport",
+    "done",
+]
 
 
-class CommunicatorBackwardCallback:
-    """Told about a backward run while it goes on: `y.backward(communicator_callbacks=callback)`, one or a list.
+class MultiProcessDataParallelCommunicator(Communicator):
+    """The processes that mpirun (or srun) started together, each with a network of its own over the same parameters.
 
-    Make a class of your own from it and override one or both methods. They are called on the thread that runs
-    backward; an exception stops the run.
+    MPI carries the arrays, by mpi4py (`pip install 'nnrs[mpi]'`), which is loaded only where there are other processes.
 
-    The functions come in the order of the run, the same each time: from the highest rank down. After the call for the
-    last function that reads a variable, the variable's gradient is final, and it stays at its address until it is
-    zeroed or cleared, so it can be added up over processes while others are still computed.
+    Args:
+        ctx: Context of the arrays. Between several processes it is the CPU's; GPUs exchange nothing yet.
+        timeout: Seconds to wait for the others in a collective; by default NNRS_COMMUNICATOR_TIMEOUT, or 600.
+        deterministic: See `Communicator`.
 
-    >>> import numpy as np, nnrs as nn, nnrs.functions as F
-    >>> class Names(nn.communicators.CommunicatorBackwardCallback):
-    ...     def on_finish_function_backward(self, function):
-    ...         print(function.name, function.inputs[0].g)
-    ...     def on_finish_backward(self):
-    ...         print("done")
-    >>> x = nn.Variable.from_numpy_array(np.float32([3]), need_grad=True)
-    >>> x.g = 0
-    >>> y = F.mul_scalar(F.pow_scalar(x, 2), 5)
-    >>> y.forward()
-    >>> y.backward(communicator_callbacks=Names())
-    MulScalar [5.]
-    PowScalar [30.]
-    done
+    Raises:
+        ImportError: From `init`, where there are other processes and no mpi4py.
+        RuntimeError: From `init`, where the launcher started no MPI (torchrun); from members before `init`.
+        NotImplementedError: From `init`, for several processes with the context of a GPU.
     """
 
-    def on_finish_function_backward(self, function: Function) -> None:
-        """`function` has added its part to the gradients of its inputs (called after its post-hooks)."""
+    def __init__(self, ctx: Context, *, timeout: float | None = None, deterministic: bool = True) -> None:
+        check_type(type(self).__name__, "ctx", ctx, Context, "a Context")
+        super().__init__(deterministic=deterministic)
+        self._ctx, self._timeout = ctx, timeout
+        self._groups = {}
 
-    def on_finish_backward(self) -> None:
-        """The run is over, and nothing has failed."""
+    def init(self) -> None:
+        if self._groups:
+            return
+        from ._communication import launch
+
+        timeout = launch.timeout_setting(self._timeout)
+        if launch.launched().size > 1 and _is_gpu(self._ctx):
+            _refuse_gpu(self.name, self._ctx)
+        self._use(launch.world(timeout))
+
+
+class DataParallelCommunicator(Communicator):
+    """Several networks in one process, each with parameters of its own, of the same names and shapes.
+
+        comm = C.DataParallelCommunicator(ctx)
+        for i, ctx in enumerate(contexts):
+            with nn.parameter_scope(f"device{i}"):
+                comm.add_context_and_parameters((ctx, nn.get_parameters()))
+        comm.init()
+        ...
+        comm.allreduce()
+
+    `size` is the number of contexts, `rank` is 0. The other collectives are for several processes: with more than one
+    context they are errors.
+
+    >>> import numpy as np, nnrs as nn, nnrs.communicators as C
+    >>> ctx = nn.get_current_context()
+    >>> comm = C.DataParallelCommunicator(ctx)
+    >>> networks = [{"w": nn.Variable.from_numpy_array([0.0], grad=[g])} for g in (1.0, 5.0)]
+    >>> for parameters in networks:
+    ...     comm.add_context_and_parameters((ctx, parameters))
+    >>> comm.init()
+    >>> comm.allreduce(division=True)
+    >>> print(networks[0]["w"].g, networks[1]["w"].g)
+    [3.] [3.]
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        check_type(type(self).__name__, "ctx", ctx, Context, "a Context")
+        super().__init__()
+
+    @property
+    def size(self) -> int:
+        """How many contexts have been added, and 1 at least."""
+        return max(len(self._registered), 1)
+
+    def init(self) -> None:
+        """Check what has been added: the same names and shapes in each context, and no GPU beside others."""
+        contexts = [context for context, _ in self._registered]
+        if len(contexts) > 1 and any(map(_is_gpu, contexts)):
+            _refuse_gpu(self.name, next(filter(_is_gpu, contexts)))
+        self._rows()
+
+    def allreduce(self, division: bool = False, inplace: bool = False) -> None:
+        """The gradients of each name become their sum over the contexts, added up in the order in which those came."""
+        divide = self.size if check_flag(f"{self.name}.allreduce", "division", division) else 1
+        check_flag(f"{self.name}.allreduce", "inplace", inplace)
+        for row in self._rows():
+            if len(row) > 1:
+                total = np.empty_like(row[0].g)
+                ordered_sum(np.stack([v.g for v in row]), total, divide)
+                for v in row:
+                    v.g = total
+
+    def _rows(self) -> list[list[Variable]]:
+        """For each name its variables, one of each context."""
+        if not self._registered:
+            return []
+        first = self._registered[0][1]
+        for number, (_, parameters) in enumerate(self._registered):
+            if {n: v.shape for n, v in parameters.items()} != {n: v.shape for n, v in first.items()}:
+                expected = "the same names and shapes of parameters in each context"
+                raise ShapeError(message(self.name, None, expected, f"others in context {number} than in the first"))
+        return [[parameters[name] for _, parameters in self._registered] for name in first]
+
+    def barrier(self) -> None:
+        """There is one process: it waits for nobody."""
+
+    def _member(self, here: str, group: Any) -> Member:
+        if self.size > 1:
+            hint = "use allreduce, or processes and MultiProcessDataParallelCommunicator"
+            raise UnsupportedError(message(here, None, "not for several contexts", hint=hint))
+        return super()._member(here, group)
+
+
+def _is_gpu(context: Context) -> bool:
+    return any(name.split(":")[0] in ("cuda", "cudnn") for name in context.backend)
+
+
+def _refuse_gpu(here: str, context: Context) -> None:
+    hint = "give it the context of the CPU, get_extension_context('cpu'): arrays of a GPU then go by the host"
+    expected = "the context of the CPU where several exchange arrays (NCCL is not there yet)"
+    raise UnsupportedError(message(f"{here}.init", "ctx", expected, context.backend, hint))
+
+
+MultiProcessCommunicator = MultiProcessDataParallelCommunicator
+MultiProcessDataParalellCommunicator = MultiProcessDataParallelCommunicator  # NNabla's older spelling
+Comm = Dist = MultiProcessDataParallelCommunicator
 
 
 def __getattr__(name: str) -> Any:

@@ -11,8 +11,9 @@ import importlib.machinery
 import importlib.util
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
+from typing import Any
 
 from ._errors import MissingModuleError, UnsupportedError
 from ._version import __version__
@@ -52,6 +53,14 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system takes what is in sys.modules after this call: nnrs's own module, whose name stays its own.
         sys.modules[module.__name__] = importlib.import_module(str(_real_name(module.__name__)))
+
+    @staticmethod
+    def find_distributions(context: Any = None) -> Iterable[Any]:
+        """Lets `importlib.metadata.version("nnabla")` say NNabla's version; asked by `importlib.metadata` alone."""
+        from ._compat_metadata import Nnabla
+
+        name = getattr(context, "name", None)
+        return [Nnabla(_NNABLA)] if name is None or name.lower() == "nnabla" else []
 
 
 _alias = _Alias()

@@ -17,7 +17,7 @@ from ._errors import (
     ArgumentError,
     ArgumentTypeError,
     FormatError,
-    GraphError,
+    StateError,
     check_name,
     check_type,
     describe,
@@ -144,7 +144,7 @@ class Solver(_core.Solver):
         Raises:
             RuntimeError: Always, as NNabla.
         """
-        raise GraphError(message("setup", None, "setup is gone", hint="call set_parameters(param_dict)"))
+        raise StateError(message("setup", None, "setup is gone", hint="call set_parameters(param_dict)"))
 
     def get_states(self) -> OrderedDict[str, SolverState]:
         """The states by parameter. The Variables in `pstate` are the solver's own: writing to them changes it."""

@@ -7,6 +7,7 @@ use super::variable::PyVariable;
 use super::{call, convert, errors, finish};
 use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
+use nnrs_kernels::random::Draw;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -133,6 +134,20 @@ impl PyGraphFunction {
     #[getter]
     fn origin(&self) -> Option<String> {
         self.f.origin().map(str::to_string)
+    }
+
+    /// Key and number of the last draw of a random function; None for others, and before the first forward.
+    #[getter]
+    fn _draw(&self) -> Option<(u64, u64)> {
+        self.f.node().saved.value::<Draw>().map(|draw| (draw.key, draw.number))
+    }
+
+    #[setter(_draw)]
+    fn set_draw(&self, draw: Option<(u64, u64)>) {
+        match draw {
+            Some((key, number)) => self.f.node().saved.keep(Draw { key, number }),
+            None => self.f.node().saved.clear(),
+        }
     }
 
     /// How many outputs the function has at least, as in NNabla: mostly 1, and 2 of `split`; of a PythonFunction all that it has.

@@ -6,6 +6,7 @@ use super::errors;
 use super::variable::{PyVariable, call_hook, forward_vars};
 use crate::graph::hooks::{self, When};
 use crate::graph::{ForwardOptions, mode};
+use nnrs_kernels::random;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_fusion, m)?)?;
     m.add_function(wrap_pyfunction!(set_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(set_function_seed, m)?)?;
+    m.add_function(wrap_pyfunction!(random_stream, m)?)?;
+    m.add_function(wrap_pyfunction!(set_random_stream, m)?)?;
     m.add_function(wrap_pyfunction!(get_num_threads, m)?)?;
     m.add_function(wrap_pyfunction!(measure_limits, m)?)
 }
@@ -151,5 +154,17 @@ fn measure_limits(py: Python<'_>) -> PyResult<(f64, f64)> {
 
 #[pyfunction]
 fn set_function_seed(seed: i64) {
-    nnrs_kernels::random::set_function_seed(seed);
+    random::set_function_seed(seed);
+}
+
+/// Key and number of the draw that comes next in the stream of random functions.
+#[pyfunction]
+fn random_stream() -> (u64, u64) {
+    let next = random::stream();
+    (next.key, next.number)
+}
+
+#[pyfunction]
+fn set_random_stream(key: u64, number: u64) {
+    random::set_stream(random::Draw { key, number });
 }

@@ -1,5 +1,6 @@
 //! Memory from the system. Large blocks are pages of their own: given back, they leave the process at once, where the
-//! C library's heap would keep them.
+//! C library's heap would keep them. The largest are huge pages where the system has them for those who ask: a first pass over
+//! them meets 512 times fewer page faults, and each pass fewer misses of the address cache.
 
 use super::alloc::ALIGN;
 use std::alloc::Layout;
@@ -8,6 +9,10 @@ use std::ptr::NonNull;
 /// Blocks from this size on are pages of their own.
 #[cfg(unix)]
 const PAGES: usize = 1 << 20;
+
+/// The size of a huge page; blocks from this size on begin at a multiple of it.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const HUGE: usize = 2 << 20;
 
 fn layout(bytes: usize) -> Layout {
     // SAFETY: ALIGN is a power of two and callers pass sizes far below isize::MAX.
@@ -18,14 +23,46 @@ fn layout(bytes: usize) -> Layout {
 pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
     #[cfg(unix)]
     if bytes >= PAGES {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping changes no memory that is there.
-        let p =
-            unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
-        return if p == libc::MAP_FAILED { None } else { NonNull::new(p as *mut u8) };
+        return huge(bytes).or_else(|| pages(bytes));
     }
     // SAFETY: the size is not zero.
     NonNull::new(unsafe { std::alloc::alloc(layout(bytes)) })
+}
+
+#[cfg(unix)]
+fn pages(bytes: usize) -> Option<NonNull<u8>> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping changes no memory that is there.
+    let p = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+    if p == libc::MAP_FAILED { None } else { NonNull::new(p as *mut u8) }
+}
+
+/// Pages that begin where a huge one may: what is before and behind them goes back at once.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn huge(bytes: usize) -> Option<NonNull<u8>> {
+    if bytes < HUGE {
+        return None;
+    }
+    let (bytes, more) = (bytes.next_multiple_of(4096), HUGE - 4096);
+    let start = pages(bytes + more)?.as_ptr();
+    let before = start.align_offset(HUGE);
+    let block = start.wrapping_add(before);
+    // SAFETY: all three are parts of the new mapping, on borders of pages, and only the block is used; advice changes no content.
+    unsafe {
+        if before > 0 {
+            libc::munmap(start.cast(), before);
+        }
+        if before < more {
+            libc::munmap(block.wrapping_add(bytes).cast(), more - before);
+        }
+        libc::madvise(block.cast(), bytes, libc::MADV_HUGEPAGE);
+    }
+    NonNull::new(block)
+}
+
+#[cfg(all(unix, not(all(target_os = "linux", target_arch = "x86_64"))))]
+fn huge(_bytes: usize) -> Option<NonNull<u8>> {
+    None
 }
 
 /// Gives a block back.

@@ -47,6 +47,24 @@ pub fn next_draw() -> Draw {
     draw
 }
 
+/// Where the global stream is: the draw that comes next. With [`set_stream`] it goes on from there, in another process too.
+///
+/// ```
+/// use nnrs_kernels::random::{next_draw, set_stream, stream};
+/// let here = stream();
+/// let draws = [next_draw(), next_draw()];
+/// set_stream(here);
+/// assert_eq!([next_draw(), next_draw()], draws);
+/// ```
+pub fn stream() -> Draw {
+    *lock(&GLOBAL).get_or_insert_with(|| Draw { key: fresh_key(), number: 0 })
+}
+
+/// Lets the global stream go on with `next`.
+pub fn set_stream(next: Draw) {
+    *lock(&GLOBAL) = Some(next);
+}
+
 /// The standard library's hash maps get their seeds from the system: so do we.
 fn fresh_key() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()

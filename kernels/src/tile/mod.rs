@@ -1,6 +1,7 @@
 //! Tile programs: a run of element-wise work compiled to calls of precompiled vector loops over L1-sized tiles.
 //! Intermediate values live in scratch tiles that never leave the cache; no compiler is needed where the user is.
 
+mod across;
 mod chain;
 mod compile;
 pub mod formula;

@@ -1,5 +1,6 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
+use super::across::RowGroup;
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
@@ -21,9 +22,10 @@ thread_local! {
 }
 
 /// The places of all slots, and which of them move on from tile to tile because they lie in the caller's arrays.
-struct Places<T> {
+struct Places<T: Copy> {
     of: SmallVec<[TileAddress<T>; 24]>,
     moving: SmallVec<[Register; 8]>,
+    across: SmallVec<[RowGroup<T>; 1]>,
 }
 
 impl<T: SimdReal> TileRun<'_, T> {
@@ -51,7 +53,7 @@ impl<T: SimdReal> TileRun<'_, T> {
                     if places.is_direct(p) {
                         self.execute(&places, tile, len);
                     } else {
-                        self.load(&places.of, at, len);
+                        self.load(&mut places, at, len);
                         self.execute(&places, tile, len);
                         self.store(&places.of, at, len);
                     }
@@ -89,7 +91,7 @@ impl<T: SimdReal> TileRun<'_, T> {
     /// Slots are numbered: inputs, outputs, other tiles, blocks.
     unsafe fn places(&self, base: *mut T, tile: usize, from: usize) -> Places<T> {
         let p = self.program;
-        let mut places = Places { of: SmallVec::new(), moving: SmallVec::new() };
+        let mut places = Places { of: SmallVec::new(), moving: SmallVec::new(), across: self.across() };
         for s in 0..p.tiles {
             let direct = if s < p.inputs + p.outputs { self.direct(s) } else { None };
             places.moving.extend(direct.map(|_| s as Register));
@@ -104,6 +106,14 @@ impl<T: SimdReal> TileRun<'_, T> {
             places.of.push(TileAddress { ptr, mask: p.block - 1 });
         }
         places
+    }
+
+    fn across(&self) -> SmallVec<[RowGroup<T>; 1]> {
+        let group = |(k, s): (usize, &Source)| match &s.walk {
+            Walk::Strided(_, axes) => RowGroup::new(k, s, axes),
+            _ => None,
+        };
+        self.sources.iter().enumerate().filter_map(group).collect()
     }
 
     /// Fills the slots that keep their value over all tiles.
@@ -136,7 +146,8 @@ impl<T: SimdReal> TileRun<'_, T> {
     }
 
     /// Brings the inputs that are not used where they lie into their tiles.
-    unsafe fn load(&self, places: &[TileAddress<T>], at: usize, len: usize) {
+    unsafe fn load(&self, places: &mut Places<T>, at: usize, len: usize) {
+        let Places { of: places, across, .. } = places;
         for (k, s) in self.sources.iter().enumerate() {
             // SAFETY: elements `at .. at + len` of the input exist by the contract of `run`.
             unsafe {
@@ -145,7 +156,13 @@ impl<T: SimdReal> TileRun<'_, T> {
                         let src = s.ptr.add(at * s.dtype.size());
                         simd::convert(places[k].ptr as *mut u8, T::DTYPE, src, s.dtype, len)
                     }
-                    Walk::Strided(first, axes) => gather(places[k].ptr, s, *first as isize, axes, at, len),
+                    Walk::Strided(first, axes) => match across.iter_mut().find(|a| a.slot == k) {
+                        Some(group) => {
+                            let tile = std::slice::from_raw_parts_mut(places[k].ptr, len);
+                            group.load(tile, s, *first as isize, axes, at)
+                        }
+                        None => gather(places[k].ptr, s, *first as isize, axes, at, len),
+                    },
                     _ => {}
                 }
             }
@@ -204,7 +221,7 @@ impl<T: SimdReal> TileRun<'_, T> {
     }
 }
 
-impl<T> Places<T> {
+impl<T: Copy> Places<T> {
     /// True if all inputs and outputs are used where they lie.
     fn is_direct(&self, p: &TileProgram<T>) -> bool {
         self.moving.len() == p.inputs + p.outputs

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from .. import backward_functions
+from .._lazy_modules import module_of
 from .._missing import missing, missing_module
 
 
@@ -36,3 +37,7 @@ class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.append(_Rules())
+
+
+def __getattr__(name: str) -> ModuleType:
+    return module_of(__name__, name)

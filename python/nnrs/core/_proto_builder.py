@@ -13,7 +13,7 @@ from ..auto_forward import auto_forward
 from ..parameter import get_parameters
 from ._proto_graph import ProtoGraph
 from ._proto_network import ProtoNetwork
-from ._proto_parts import ProtoFunction, ProtoVariable
+from ._proto_parts import ProtoFunction, ProtoVariable, opened
 
 
 class FlatModule:
@@ -83,9 +83,11 @@ class Description:
         name = f"{path}/{f.name}" if path else f.name
         made = ProtoFunction._of(message_class("Function")._of(_core.record_function(f)), self.network)
         made.name = unique_name(self.function_names, name)
+        if isinstance(made.args.get("shape"), (list, tuple)):  # of Reshape, Broadcast, Rand..
+            made.args["shape"] = opened(made.args["shape"])
         made.inputs = [self._input(x, f"{name}_in", known) for x in f.inputs]
         for i, y in enumerate(f.outputs):
-            v = ProtoVariable(y.shape, self._output_name(i, f"{name}_out"))
+            v = ProtoVariable(tuple(opened(y.shape)), self._output_name(i, f"{name}_out"))
             v.parent = made.name
             known[y.data] = self.network.variables[str(v.name)] = v
             made.outputs.append(str(v.name))

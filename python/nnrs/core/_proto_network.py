@@ -164,7 +164,7 @@ class ProtoNetwork:
         graph = self._graph()
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]
-        batch_size = kwargs.get("batch_size") or self.batch_size or None
+        batch_size = kwargs.get("batch_size") or max(self.batch_size or 0, 0) or None  # -1 is open, too
         shared = {} if args else self._shared(batch_size or 1)
         given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
@@ -266,8 +266,10 @@ class ProtoNetwork:
         """
         if not self.repeat_info:
             return self.clone()
-        flat = _core.expand_network("expand_loop_control", self._message()._dict())
-        made = ProtoNetwork.from_proto(self._graph(), message_class("Network")._of(flat), None, self.batch_size)
+        before = self._message()
+        flat = message_class("Network")._of(_core.expand_network("expand_loop_control", before._dict()))
+        _name_splits(flat, before)
+        made = ProtoNetwork.from_proto(self._graph(), flat, None, self.batch_size)
         made._kept = self._graph()
         return made
 
@@ -350,3 +352,14 @@ class ProtoNetwork:
         opened = message_class("Network")._of(_core.open_batch("variable_batch_size", self._message()._dict()))
         self.batch_size = opened.batch_size
         self._take(opened)
+
+
+def _name_splits(flat: Message, before: Message) -> None:
+    """Let what a loop is fed with be one function, as NNabla names it: `split`, not `split_LOOP[0]`."""
+    ends = {f.name: f"_{f.recurrent_param.repeat_id}[0]" for f in before.function if f.type == "RecurrentInput"}
+    taken = {f.name for f in flat.function}
+    for f in flat.function:
+        for name, end in ends.items():
+            short = f.name.removesuffix(end)
+            if f.type == "Split" and short != f.name and short.startswith(name) and short not in taken:
+                f.name = short

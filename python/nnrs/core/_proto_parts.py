@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._core import Variable
 from .._errors import check_type
 from .._messages import Message, message_class
+
+OPEN = 999_983
+"""Size of a stand-in's axis whose size is open: a prime that no network has, known again in what follows."""
+
+
+def opened(sizes: Iterable[Any]) -> list[Any]:
+    """Sizes that follow from stand-ins: -1 for those that are open.
+
+    >>> opened([OPEN, 3, 2 * OPEN])
+    [-1, 3, -1]
+    """
+    return [-1 if isinstance(n, int) and n and n % OPEN == 0 else n for n in sizes]
 
 
 class ProtoVariable:
@@ -107,7 +119,7 @@ class ProtoVariable:
     def _placeholder(self) -> Any:
         """A Variable of this shape, for the function that is asked what it would make."""
         if self._stand_in is None:
-            self._stand_in = Variable(tuple(n if n >= 0 else 1 for n in self.shape))
+            self._stand_in = Variable(tuple(n if n >= 0 else OPEN for n in self.shape))
         return self._stand_in
 
     def __pos__(self) -> ProtoVariable:

@@ -238,6 +238,7 @@ def create_graph_from_variable(
     parameters = made.get_parameters() if parameter_scope else get_parameters(grad_only=False)
     found = _core.record_network(here, name, 0, outputs, list((names or {}).items()), list(parameters.items()), False)
     network = made.networks[name] = ProtoNetwork.from_proto(made, message_class("Network")._of(found))
+    network.batch_size = None  # not known before it is written
     for key, v in network.parameters.items():
         v.variable_instance = parameters[key]
         v.need_grad = parameters[key].need_grad

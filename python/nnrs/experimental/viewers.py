@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, MissingPackageError, UnsupportedError, describe, message
 from .._files import atomic_path
+from .._visits import functions_in_order
 from ..parameter import get_parameters
 from ._drawing import Node, svg
 
@@ -192,7 +193,8 @@ class _Collector:
         self.keys: dict[Any, str] = {}
 
     def collect(self, leaf: Any) -> list[Node]:
-        leaf.visit(self._function)
+        for f in functions_in_order(leaf):
+            self._function(f)
         self._variable(leaf)
         return self.nodes
 

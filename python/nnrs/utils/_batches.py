@@ -5,12 +5,12 @@ What is done so far is kept when a sample fails: the next attempt goes on from t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, ShapeError, StateError, describe, message
 
 
 class Batch(NamedTuple):
@@ -25,8 +25,18 @@ _ARRAYS = {np.ndarray}
 _SEQUENCES = {tuple, list, np.ndarray}
 
 
-def stack(values: Sequence[Any], variable: str) -> np.ndarray:
-    """Values of equal shape as one array with a new first axis, as `numpy.array` makes it, in less time."""
+Place = Callable[[int], "str | None"]
+"""Where a sample is from, as `file:line`, by its number; None where that is not known."""
+
+
+def stack(values: Sequence[Any], variable: str, place: Place | None = None) -> np.ndarray:
+    """Values of equal shape as one array with a new first axis, as `numpy.array` makes it, in less time.
+
+    Args:
+        values: A value for each sample.
+        variable: Name, for errors.
+        place: Where the sample of a number is from, for errors.
+    """
     first = values[0]
     try:
         plain = set(map(type, values)) == _ARRAYS and first.ndim and first.dtype.isnative
@@ -34,14 +44,22 @@ def stack(values: Sequence[Any], variable: str) -> np.ndarray:
             return np.concatenate(values).reshape((len(values), *first.shape))
         return np.array(values)
     except (ValueError, TypeError) as error:  # an array without axes has no length
-        shapes = sorted({np.shape(v) for v in values})
         expected = f"values of one shape for {variable!r} in all samples of a batch"
-        raise ShapeError(message("data source", None, expected, ", ".join(map(str, shapes)))) from error
+        raise ShapeError(message("data source", None, expected, _shapes(values, place))) from error
 
 
-def columns(samples: Sequence[Any], variables: Sequence[str]) -> list[np.ndarray]:
-    """An array for each variable, of samples that have a value for each."""
-    return [stack(values, v) for values, v in zip(by_variable(samples, variables), variables, strict=False)]
+def _shapes(values: Sequence[Any], place: Place | None) -> str:
+    """The shapes of values, each with the first place that has it."""
+    first: dict[Any, int] = {}
+    for number, value in enumerate(values):
+        first.setdefault(np.shape(value), number)
+    places = {shape: place(number) if place is not None else None for shape, number in first.items()}
+    return ", ".join(f"{shape} in {places[shape]}" if places[shape] else f"{shape}" for shape in sorted(first))
+
+
+def columns(samples: Sequence[Any], variables: Sequence[str], place: Place | None = None) -> list[np.ndarray]:
+    """An array for each variable, of samples that have a value for each; `place` as of `stack`."""
+    return [stack(values, v, place) for values, v in zip(by_variable(samples, variables), variables, strict=False)]
 
 
 def by_variable(samples: Sequence[Any], variables: Sequence[str]) -> list[Any]:
@@ -95,12 +113,14 @@ class BatchMaker:
         self._batch_size = batch_size
         self._stop = stop_exhausted
         self._as_arrays = _gives_arrays(source)
+        self._place: Place = getattr(source, "_origin_of", None) or (lambda position: None)
         self.drop()
 
     def drop(self) -> None:
         """Forget what is done of the next batch."""
         self._parts: list[list[np.ndarray]] = []
         self._samples: list[Any] = []
+        self._places: list[str | None] = []
         self._have = 0
         self._resets = 0
 
@@ -113,7 +133,7 @@ class BatchMaker:
             while self._have < self._batch_size or self._at_end():
                 self._go_on()
         except StopIteration as error:  # it would end the caller's loop without a word
-            raise GraphError(message("next", None, "the data source raised StopIteration")) from error
+            raise StateError(message("next", None, "the data source raised StopIteration")) from error
         return self._finish()
 
     def _at_end(self) -> bool:
@@ -126,7 +146,7 @@ class BatchMaker:
             source.reset()
             if self._at_end():
                 expected = f"a source of {self.size} samples whose reset() goes back to the first"
-                raise GraphError(message("next", None, expected, f"position {source.position} after it"))
+                raise StateError(message("next", None, expected, f"position {source.position} after it"))
             self._resets += 1
         elif self._as_arrays:
             start = source.position
@@ -135,19 +155,21 @@ class BatchMaker:
             source._position = stop
             self._have += stop - start
         else:
+            place = self._place(source.position)
             sample = source.next()
             if sample is None:
                 raise ArgumentTypeError(message("next", None, "a tuple from the data source", "None"))
             self._samples.append(sample)
+            self._places.append(place)
             self._have += 1
 
     def _finish(self) -> Batch:
-        parts, samples, resets = self._parts, self._samples, self._resets
+        parts, samples, places, resets = self._parts, self._samples, self._places, self._resets
         self.drop()
         if resets:
             self.source.apply_order()
         variables = self.source.variables
-        found = joined(parts, variables) if parts else columns(samples, variables)
+        found = joined(parts, variables) if parts else columns(samples, variables, places.__getitem__)
         return Batch(tuple(found), resets, self.source.position)
 
 

@@ -13,17 +13,18 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message
 from .._files import h5py_module
-from ._batches import joined
+from .._interrupts import uninterrupted
+from ._batches import Place, by_variable, joined, stack
 from ._file_reader import FileReader
 from ._hdf5_reading import check_node, h5_array
 from ._npy import read_array
+from ._workers import Check, in_order
 from .progress import progress
 
 INDEX, INFO, ORIGINAL, ORDER = "cache_index.csv", "cache_info.csv", "original.csv", "order.csv"
@@ -143,10 +144,11 @@ def write_cache(
     size: int,
     chunk: int,
     threads: int,
-    read: Callable[[int, int], Arrays],
+    sample: Callable[[int], Any],
     variables: Sequence[str],
     original: str | None,
     order: Iterable[Sequence[Any]] | None,
+    place: Place | None = None,
 ) -> list[tuple[str, int]]:
     """Write a cache folder and return paths and lengths of its files.
 
@@ -158,10 +160,11 @@ def write_cache(
         size: Number of samples.
         chunk: Samples of a file.
         threads: Files that are made at once.
-        read: Gives the arrays of the samples from one number to another.
+        sample: Gives the values of the sample of a number; several threads call it.
         variables: Names, in order.
         original: Path or URL of the csv file that the samples are of, to be copied.
         order: Rows for order.csv.
+        place: Where the sample of a number is from, for errors.
     """
     if kind not in (".npy", ".h5"):
         raise ArgumentError(message(function, "cache_file_format", "'.npy' or '.h5' in nnabla_config", repr(kind)))
@@ -171,18 +174,20 @@ def write_cache(
     except OSError as error:
         raise FileError(message(function, None, f"cannot write into the folder {folder!r}: {error}")) from error
     try:
-        files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, read)
+        files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables, place)
         _write_tables(stage, files, variables if kind == ".npy" else None, order)
         if original is not None:
             with FileReader(original).open() as source, open(os.path.join(stage, ORIGINAL), "wb") as f:
                 shutil.copyfileobj(source, f)
-        _move_all(stage, folder)
+        with uninterrupted():
+            _move_all(stage, folder)
     except OSError as error:
         if isinstance(error, Error):
             raise
         raise FileError(message(function, None, f"cannot write the cache in {folder!r}: {error}")) from error
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        with uninterrupted():
+            shutil.rmtree(stage, ignore_errors=True)
     return [(os.path.join(folder, name), length) for name, length in files]
 
 
@@ -194,30 +199,45 @@ def _write_chunks(
     size: int,
     chunk: int,
     threads: int,
-    read: Callable[[int, int], Arrays],
+    sample: Callable[[int], Any],
+    variables: Sequence[str],
+    place: Place | None,
 ) -> list[tuple[str, int]]:
     write = _write_npy if kind == ".npy" else _h5_writer(function)
 
-    def one(start: int) -> tuple[str, int]:
+    def one(start: int, check: Check) -> tuple[str, int]:
         stop = min(start + chunk, size)
         name = f"{prefix}_{start:08d}_{stop - 1:08d}{kind}"
-        write(os.path.join(stage, name), read(start, stop))
+        write(os.path.join(stage, name), _read(sample, range(start, stop), variables, check, place))
         return name, stop - start
 
     starts = range(0, size, chunk)
-    pool = ThreadPoolExecutor(min(threads, len(starts))) if threads > 1 and len(starts) > 1 else None
     files = []
     progress("Create cache", 0.0)
     try:
-        for made in (map if pool is None else pool.map)(one, starts):
-            files.append(made)
-            if len(files) % (len(starts) // 20 + 1) == 0 or len(files) == len(starts):
-                progress("Create cache", len(files) / len(starts))
+        with in_order(one, starts, threads) as made:
+            for file in made:
+                files.append(file)
+                if len(files) % (len(starts) // 20 + 1) == 0 or len(files) == len(starts):
+                    progress("Create cache", len(files) / len(starts))
     finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
         progress(None)
     return files
+
+
+def _read(
+    sample: Callable[[int], Any], numbers: range, variables: Sequence[str], check: Check, place: Place | None
+) -> Arrays:
+    """The arrays that a file has of these samples: arrays as they are, anything else as float32."""
+    samples = []
+    for number in numbers:
+        check()
+        samples.append(sample(number))
+    found = {}
+    for name, values in zip(variables, by_variable(samples, variables), strict=False):
+        arrays = [v if isinstance(v, np.ndarray) else np.array(v, np.float32) for v in values]
+        found[name] = stack(arrays, name, None if place is None else lambda i: place(numbers[i]))
+    return found
 
 
 def _write_npy(path: str, arrays: Arrays) -> None:

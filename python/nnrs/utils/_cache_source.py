@@ -50,11 +50,11 @@ class CachePrefetcher:
     def request(self, cache_file_name: str) -> None:
         """Begin to read a file."""
         self.close()
-        self.file_name = cache_file_name
+        self.file_name = None
         found: list[Any] = []
-        self._found = found
-        self._thread = threading.Thread(target=self._work, args=(cache_file_name, found), daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._work, args=(cache_file_name, found), daemon=True)
+        thread.start()  # Ctrl-C may cut it short: then no file was asked for
+        self._thread, self._found, self.file_name = thread, found, cache_file_name
 
     def _work(self, name: str, found: list[Any]) -> None:
         try:
@@ -235,6 +235,9 @@ class CacheDataSource(DataSource):
     def _scaled(self, array: np.ndarray) -> np.ndarray:
         most = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}.get(array.dtype)
         return array.astype(np.float32) * np.float32(1.0 / most) if self._normalize and most else array
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [[file for file, _ in self._samples.chunks], *(rows for _, rows in self._samples.chunks)]
 
     def close(self) -> None:
         super().close()

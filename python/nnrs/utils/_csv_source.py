@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._errors import FileError, FormatError, MissingFileError, message
+from .._errors import ArgumentError, FileError, FormatError, MissingFileError, message
 from ._file_reader import FileReader
 from ._source import DataSource
-from .data_source_loader import load
+from .data_source_loader import kinds, load
 
 
 class CsvDataSource(DataSource):
@@ -27,7 +27,8 @@ class CsvDataSource(DataSource):
         normalize: Whether images go from 0 to 1.
 
     Raises:
-        ValueError: If a line has more or fewer columns than the header; the text says which.
+        ValueError: If a line has more or fewer cells than the header, or, when it is read, one that is neither a number
+            nor the name of a file that can be read; the text says which file, line and column.
     """
 
     def __init__(self, filename: str, shuffle: bool = False, rng: Any = None, normalize: bool = False) -> None:
@@ -57,7 +58,7 @@ class CsvDataSource(DataSource):
             raise self._wrong(f"it is no csv file in UTF-8: {error}") from error
         for row, line in found:
             if len(row) != len(header):
-                raise self._wrong(f"line {line} has {len(row)} columns, its header {len(header)}")
+                raise self._uneven(row, line, header)
         if not found or not header:
             raise self._wrong("it has no line below its header" if header else "it is empty")
         kept = [i for i, name in enumerate(header) if not name.startswith("#")]
@@ -67,6 +68,12 @@ class CsvDataSource(DataSource):
 
     def _wrong(self, why: str) -> FormatError:
         return FormatError(message("CsvDataSource", "filename", f"cannot use {self._filename!r}: {why}"))
+
+    def _uneven(self, row: list[str], line: int, header: list[str]) -> FormatError:
+        """The error for a line that has more or fewer cells than the header."""
+        names = ", ".join(header[:8]) + (", .." if len(header) > 8 else "")
+        expected = f"{self._filename}:{line}: expected {len(header)} cells, as its header has ({names}), got {len(row)}"
+        return FormatError(message("CsvDataSource", None, expected, hint=_separator_hint(header, row)))
 
     def _process_header(self, header: list[str]) -> list[tuple[str, str | None, str | None]]:
         """Variable, index and label of each column."""
@@ -83,43 +90,79 @@ class CsvDataSource(DataSource):
             raise self._wrong("its header has a column without a name" if found else "its header names no variable")
         return found
 
-    def _process_row(self, row: Sequence[str]) -> list[Any]:
-        """The values of a line: a list of numbers, or what a file holds, for each variable."""
+    def _process_row(self, row: Sequence[str], line: int | None = None) -> list[Any]:
+        """A list of numbers, or what a file holds, for each variable of a line, whose number is for errors."""
         found: list[Any] = []
         for cells in self._plan:
-            if self._columns[cells[0]][1] is None:
-                value = self._get_value(row[cells[0]])
-                found.append([value] if isinstance(value, float) else value)
-            else:
-                found.append([self._get_value(row[i]) for i in cells])
+            values = [self._cell(row, i, line) for i in cells]
+            alone = self._columns[cells[0]][1] is None and not isinstance(values[0], float)
+            found.append(values[0] if alone else values)
         return found
+
+    def _cell(self, row: Sequence[str], column: int, line: int | None) -> Any:
+        """The value of a cell; an error names its place."""
+        try:
+            return self._get_value(row[column])
+        except Exception as error:
+            if isinstance(error, (ImportError, MemoryError)):
+                raise
+            missing = isinstance(error, FileNotFoundError)
+            kind = MissingFileError if missing else FileError if isinstance(error, OSError) else FormatError
+            variable, index, _ = self._columns[column]
+            name = variable if index is None else f"{variable}__{index}"
+            hint = _separator_hint([c[0] for c in self._columns], row) if "hint:" not in str(error) else None
+            place = self._filename if line is None else f"{self._filename}:{line}"
+            text = f"{place}, column {name!r}: {str(error).removeprefix('FileReader: ')}"
+            raise kind(message("CsvDataSource", None, text, hint=hint)) from error
 
     def _get_value(self, value: str) -> Any:
         try:
             return float(value)
         except ValueError:
             pass
+        read = self._loader(value)
         with self._filereader.open(value) as f:
-            return load(os.path.splitext(value)[1].lower())(f, normalize=self._normalize)
+            return read(f, normalize=self._normalize)
+
+    def _loader(self, value: str) -> Callable[..., Any]:
+        """What reads the file that a cell names."""
+        try:
+            return load(os.path.splitext(value)[1].lower())
+        except ArgumentError:
+            got = repr(value if len(value) <= 60 else value[:57] + "...") if value.strip() else "an empty cell"
+            expected = f"expected a number or the name of a file of kind {', '.join(kinds())}, got {got}"
+            raise FormatError(expected) from None
+
+    def _origin_of(self, position: int) -> str | None:
+        return f"{self._filename}:{self._lines[self._order[position]]}"
 
     def _get_data(self, position: int) -> Any:
         number = self._order[position]
-        return tuple(self._row(number))
+        return tuple(self._process_row(self._rows[number], self._lines[number]))
 
-    def _row(self, number: int) -> list[Any]:
-        """The values of a line; an error names it."""
-        try:
-            return self._process_row(self._rows[number])
-        except Exception as error:
-            if isinstance(error, (ImportError, MemoryError)):
-                raise
-            missing = isinstance(error, FileNotFoundError)
-            kind = MissingFileError if missing else FileError if isinstance(error, OSError) else FormatError
-            text = f"cannot read line {self._lines[number]} of {self._filename!r}: {error}"
-            raise kind(message("CsvDataSource", None, text)) from error
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._order]
 
     def reset(self) -> None:
         if self._shuffle:
             self._order = self._rng.permutation(self._size).tolist()
         self._generation += 1
         super().reset()
+
+
+def _separator_hint(header: Sequence[str], row: Sequence[str]) -> str | None:
+    """What to say where other signs than commas and points seem to be meant."""
+    for sign in (";", "\t", "|"):
+        if len(header) == 1 and sign in header[0]:
+            return f"columns are separated by ',', not by {sign!r}"
+    if any(_is_number(cell.replace(",", ".").replace(" ", "")) and not _is_number(cell) for cell in row):
+        return "numbers are written with a point and without blanks: 1000.5"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

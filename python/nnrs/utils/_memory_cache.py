@@ -27,6 +27,16 @@ class MemoryCache:
         self._kept: list[np.ndarray | _Rows] = []
         self._lock = threading.RLock()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether some samples are there."""
+        return bool(self._kept)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some samples are missing."""
+        return self._missing > 0
+
     def sample(self, index: int) -> list[Any]:
         """The values of a sample."""
         self._load(np.array([index]))

@@ -40,13 +40,13 @@ class Prefetcher:
         _live.add(self)
 
     def _start(self) -> None:
-        self._process = os.getpid()
-        self._stopped = False
         self._jobs: SimpleQueue[bool] = SimpleQueue()
         self._done: SimpleQueue[None] = SimpleQueue()
         work = (self._jobs, self._done, self._made, self.lock, self._make)
         self._thread = threading.Thread(target=_serve, args=work, name="nnrs-batches", daemon=True)
         self._thread.start()
+        self._process = os.getpid()  # last: what Ctrl-C cuts short is begun again
+        self._stopped = False
 
     def request(self) -> None:
         """Have the next batch made, unless it is asked for already."""
@@ -93,6 +93,11 @@ class Prefetcher:
         self.settle()
         self._made.clear()
         self._asked = False
+
+    def give(self, batch: Batch) -> None:
+        """Let this be the batch that is made ahead, after `drop`."""
+        self._asked = True
+        self._made.append((batch, None))
 
     def stop(self) -> None:
         """Let the thread end after the batch that it is at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import weakref
+import zlib
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -67,7 +68,15 @@ class DataSource:
             samples = [self._get_data(p) for p in range(start, stop)]
         else:
             samples = [self._get_data_of_generation(p, generation) for p in range(start, stop)]
-        return columns(samples, self._variables)
+        return columns(samples, self._variables, lambda number: self._origin_of(start + number))
+
+    def _origin_of(self, position: int) -> str | None:
+        """Where the sample at a position is from, as `file:line`, where that is known: for errors."""
+        return None
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        """All that says which sample is at which position, in an epoch of a slice or (None) in the source's own."""
+        return [v for v in own_position(self).values() if isinstance(v, (list, np.ndarray))]
 
     def __iter__(self) -> DataSource:
         return self
@@ -126,6 +135,38 @@ class DataSource:
 
     def apply_order(self) -> None:
         """Take the order of the next epoch: called when the batch in which an epoch ended is made."""
+
+
+# What every source has, and is kept as such or not at all. A user's own `_order` is one of its orders.
+_NO_POSITION = {"_rng", "_variables", "_generation", "_shuffle", "_position", "_size", "_closed", "_original_order"}
+_NO_POSITION |= {"_original_source_uri", "_data_source", "_data_sources"}
+
+
+def own_position(source: DataSource) -> dict[str, Any]:
+    """What a user's source may keep of its position: numbers and flags, and orders of all samples, as ints."""
+    if type(source).__module__.startswith("nnrs."):
+        return {}
+    size = source.size
+    return {k: v for k, v in vars(source).items() if k not in _NO_POSITION and _is_position(v, size)}
+
+
+def _is_position(value: Any, size: int) -> bool:
+    if value is None or isinstance(value, (bool, int, float, np.integer)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "iu" and len(value) == size
+    return isinstance(value, list) and len(value) == size and all(isinstance(v, (int, np.integer)) for v in value)
+
+
+def order_mark(source: Any, generation: int | None = None) -> int:
+    """A checksum of the order in which a source and those that it reads give their samples (of a slice's epoch)."""
+    crc = 0
+    for order in source._sample_orders(generation) if isinstance(source, DataSource) else ():
+        crc = zlib.crc32(np.asarray(order, np.int64).tobytes(), crc)
+    of_slice = source._generation if hasattr(source, "_slice_start") else None
+    for child in (*getattr(source, "_data_sources", ()), getattr(source, "_data_source", None)):
+        crc = crc if child is None else zlib.crc32(str(order_mark(child, of_slice)).encode(), crc)
+    return crc
 
 
 def _close_all() -> None:

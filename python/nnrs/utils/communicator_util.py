@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from .. import communicators
+from .._communication.launch import launched
 from ..ext_utils import get_extension_context
 from ..logger import logger
 
@@ -22,7 +22,7 @@ def current_communicator() -> Any:
 
 
 def create_communicator(ignore_error: bool = False, extension_module: str = "cudnn", type_config: str = "float") -> Any:
-    """Make the communicator of all processes that mpirun started together.
+    """Make the communicator of all processes that mpirun (or srun) started together.
 
     Args:
         ignore_error: Whether to go on alone, with a warning in the log, where that fails.
@@ -34,7 +34,7 @@ def create_communicator(ignore_error: bool = False, extension_module: str = "cud
     """
     global _current
     _current = None
-    if os.environ.get("OMPI_COMM_WORLD_SIZE", "1") == "1":
+    if launched().size == 1:
         return None
     try:
         context = get_extension_context(extension_module, type_config=type_config)

@@ -15,8 +15,7 @@ from typing import Any
 
 from .._errors import check_integer
 from .._settings import data_number, data_setting
-from ._cache_files import Arrays, write_cache
-from .data_source import cacheable
+from ._cache_files import write_cache
 from .data_source_implements import CsvDataSource
 
 
@@ -60,11 +59,9 @@ class CreateCache(CsvDataSource):
             self._size,
             self._cache_size,
             self._num_of_threads,
-            self._read,
+            self._get_data,
             self._variables,
             self._original_source_uri,
             list(zip(self._original_order, self._order, strict=True)),
+            self._origin_of,
         )
-
-    def _read(self, start: int, stop: int) -> Arrays:
-        return cacheable([self._get_data(p) for p in range(start, stop)], self._variables)

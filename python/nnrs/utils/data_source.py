@@ -21,18 +21,17 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._errors import ArgumentError, Error, FileError, check_integer, message
 from .._settings import data_number, data_setting
-from ._batches import by_variable, columns, stack
+from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
-from ._source import DataSource
+from ._source import DataSource, order_mark
 
 __all__ = [
     "DataSource",
@@ -89,6 +88,7 @@ class DataSourceWithFileCache(DataSource):
         except BaseException:
             self._remove_folder()
             raise
+        self._basis = order_mark(data_source)
         self._file_order = np.arange(len(self._files))
         self._rows = [np.arange(length) for _, length in self._files]
         self._arrange()
@@ -119,18 +119,18 @@ class DataSourceWithFileCache(DataSource):
             self._size,
             self._cache_size,
             self._num_of_threads,
-            self._read_source,
+            source._get_data,
             self._variables,
             getattr(source, "_original_source_uri", None),
             rows,
+            getattr(source, "_origin_of", None),
         )
-
-    def _read_source(self, start: int, stop: int) -> Arrays:
-        samples = [self._data_source._get_data(p) for p in range(start, stop)]
-        return cacheable(samples, self._variables)
 
     def _arrange(self) -> None:
         self._samples = SampleOrder([(int(i), self._rows[i]) for i in self._file_order])
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._file_order, *self._rows]
 
     @property
     def order(self) -> list[int]:
@@ -183,14 +183,6 @@ class DataSourceWithFileCache(DataSource):
         super().reset()
 
 
-def cacheable(samples: Sequence[Any], variables: Sequence[str]) -> Arrays:
-    """The arrays that a cache file has of these samples: arrays as they are, anything else as float32."""
-    found = {}
-    for name, values in zip(variables, by_variable(samples, variables), strict=False):
-        found[name] = stack([v if isinstance(v, np.ndarray) else np.array(v, np.float32) for v in values], name)
-    return found
-
-
 def _remove_own(folder: str, process: int) -> None:
     """Remove a folder, but not in a forked child, where it is the parent's."""
     if os.getpid() == process:
@@ -219,6 +211,10 @@ class DataSourceWithMemoryCache(DataSource):
         values = by_variable([data_source._get_data(0)], self._variables)
         total = sum(_bytes(value) for (value,) in values) * self._size
         self._cache = MemoryCache(data_source, self._size) if total < most else None
+        self._basis = order_mark(data_source)  # the order that the cache is filled in
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._order]
 
     @property
     def order(self) -> list[int]:
@@ -300,6 +296,9 @@ class SlicedDataSource(DataSource):
         self._slice_start, self._slice_end = start, end
         self._size = end - start
         self._generation = 0
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [[self._slice_start, self._slice_end, self._generation]]
 
     def apply_order(self) -> None:
         self._generation += 1

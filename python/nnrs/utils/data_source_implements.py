@@ -66,6 +66,10 @@ class SimpleDataSource(DataSource):
         text = f"the order of epoch {generation} is gone: slices of a source are to be read at the same pace"
         raise ArgumentError(message("SimpleDataSource", None, text))
 
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        wanted = self._generation if generation is None else generation
+        return [order for known, order in self._orders if known == wanted]
+
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
         order = self._order_of(self._generation if generation is None else generation)
         load = self._load_func
@@ -118,6 +122,9 @@ class ConcatDataSource(DataSource):
         place = int(np.searchsorted(self._ends, index, side="right"))
         source = self._data_sources[place]
         return source._get_data(index - (int(self._ends[place]) - source.size))
+
+    def _sample_orders(self, generation: int | None) -> list[Any]:
+        return [self._indexes]
 
     def reset(self) -> None:
         self._indexes = self._rng.permutation(self._size) if self._shuffle else np.arange(self._size)

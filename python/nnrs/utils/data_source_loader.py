@@ -282,6 +282,11 @@ _LOADERS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
+def kinds() -> tuple[str, ...]:
+    """The kinds of files that `load` knows, an own module of callbacks aside."""
+    return tuple(_LOADERS)
+
+
 def load(ext: str) -> Callable[..., Any]:
     """The function that reads files of a kind: `load('.png')(file, shape=None, normalize=False)`.
 
@@ -293,5 +298,5 @@ def load(ext: str) -> Callable[..., Any]:
     if own is not None:
         return own  # type: ignore[no-any-return]
     if ext not in _LOADERS:
-        raise ArgumentError(message("load", "ext", f"one of {', '.join(_LOADERS)}", repr(ext)))
+        raise ArgumentError(message("load", "ext", f"one of {', '.join(kinds())}", repr(ext)))
     return _LOADERS[ext]

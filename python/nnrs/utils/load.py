@@ -21,6 +21,7 @@ from ..core.graph_def import ProtoGraph, ProtoNetwork, ProtoVariable
 from ..ext_utils import get_extension_context
 from ..logger import logger
 from ..parameter import get_current_parameter_scope
+from ._loops import expand_loops
 from .save import _SOLVERS
 
 __all__ = ["base_load", "link_components", "load", "restore_optimizer_state"]
@@ -89,7 +90,7 @@ def base_load(
     """As `load`, but executors, optimizers and monitors are not linked with their networks."""
     here = "load"
     info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
-    info.exclude_parameter, info.parameter_only, info.renamed_variables = exclude_parameter, parameter_only, {}
+    info.exclude_parameter, info.parameter_only = exclude_parameter, parameter_only
     info.parameter_scope = get_current_parameter_scope()
     info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
     if not exclude_parameter:
@@ -102,6 +103,7 @@ def base_load(
     epochs = info.proto.training_config.max_epoch if prepare_data_iterator is None else prepare_data_iterator
     info.datasets = OrderedDict((d.name, _dataset(d, i, bool(epochs))) for i, d in enumerate(info.proto.dataset))
     info.graph = ProtoGraph.from_proto(info.proto, param_scope=info.parameter_scope)
+    info.proto_graph, info.renamed_variables = info.graph, expand_loops(info.graph)
     info.networks = info.graph.networks
     for network in info.networks.values():
         network(ctx=info.default_context, batch_size=batch_size)
@@ -300,7 +302,7 @@ def link_components(info: Any) -> None:
     for m in info.monitors.values():
         network = _start(info, m)
         m.data_iterators = _iterators(info, m.proto)
-        m.monitor_variables = [_variable(network, v) for v in m.proto.monitor_variable]
+        m.monitor_variables = [_variable(info, network, v) for v in m.proto.monitor_variable]
         m.target = _sink(m.monitor_variables)
     for e in info.executors.values():
         _link_executor(info, e)
@@ -316,13 +318,17 @@ def _named(found: Any, name: str, what: str) -> Any:
 def _start(info: Any, item: Any) -> ProtoNetwork:
     """Note the network of an item, and what is put into it."""
     item.network = network = _named(info.networks, item.proto.network_name, "networks")
-    item.dataset_assign = OrderedDict((_variable(network, d), d.data_name) for d in item.proto.data_variable)
-    item.generator_assign = OrderedDict((_variable(network, g), _generator(g)) for g in item.proto.generator_variable)
+    item.dataset_assign = OrderedDict((_variable(info, network, d), d.data_name) for d in item.proto.data_variable)
+    item.generator_assign = OrderedDict(
+        (_variable(info, network, g), _generator(g)) for g in item.proto.generator_variable
+    )
     return network  # type: ignore[no-any-return]
 
 
-def _variable(network: ProtoNetwork, item: Any) -> ProtoVariable:
-    return _named(network.variables, item.variable_name, f"variables of the network '{network.name}'")  # type: ignore[no-any-return]
+def _variable(info: Any, network: ProtoNetwork, item: Any) -> ProtoVariable:
+    name = item.variable_name
+    name = name if name in network.variables else info.renamed_variables.get(name, name)
+    return _named(network.variables, name, f"variables of the network '{network.name}'")  # type: ignore[no-any-return]
 
 
 def _generator(g: Any) -> Any:
@@ -354,7 +360,7 @@ def _rates(network: ProtoNetwork, proto: Any) -> OrderedDict[ProtoVariable, floa
 def _link_optimizer(info: Any, o: Any) -> None:
     network = _start(info, o)
     o.data_iterators = _iterators(info, o.proto)
-    o.loss_variables = [_variable(network, v) for v in o.proto.loss_variable]
+    o.loss_variables = [_variable(info, network, v) for v in o.proto.loss_variable]
     o.parameter_learning_rate_multipliers = _rates(network, o.proto)
     trained = {}
     for v, rate in o.parameter_learning_rate_multipliers.items():
@@ -379,11 +385,11 @@ def _sink(variables: Iterable[ProtoVariable], **more: Any) -> Any:
 
 def _link_executor(info: Any, e: Any) -> None:
     network = _start(info, e)
-    e.output_assign = OrderedDict((_variable(network, o), [o.type, o.data_name]) for o in e.proto.output_variable)
+    e.output_assign = OrderedDict((_variable(info, network, o), [o.type, o.data_name]) for o in e.proto.output_variable)
     found = [v for p in e.proto.parameter_variable for v in _parameters(network, p.variable_name)]
     e.parameters = OrderedDict((v, v.name) for v in found)
     e.forward_target = _sink(e.output_assign)
     if e.need_back_propagation:
-        e.loss_variables = [_variable(network, v) for v in e.proto.loss_variable]
+        e.loss_variables = [_variable(info, network, v) for v in e.proto.loss_variable]
         e.parameter_learning_rate_multipliers = _rates(network, e.proto)
         e.backward_target = _sink(e.loss_variables)

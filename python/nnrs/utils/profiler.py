@@ -17,8 +17,9 @@ from collections.abc import Callable, ItemsView
 from typing import IO, Any, NamedTuple
 
 from .._core import Function, Variable
-from .._errors import ArgumentError, GraphError, UnsupportedError, check_integer, check_number, check_type, message
+from .._errors import ArgumentError, StateError, UnsupportedError, check_integer, check_number, check_type, message
 from .._version import __version__
+from .._visits import functions_in_order
 from ..ext_utils import import_extension_module
 from ..parameter import get_parameters
 
@@ -189,8 +190,7 @@ class GraphProfiler:
         self.result[name], self.result[f"n_run_{name}"] = self._text(seconds / runs), runs
 
     def _functions(self, run: Callable[[_Clock], object]) -> list[ProfileStat]:
-        functions: list[Function] = []
-        self.graph.visit(functions.append)
+        functions = functions_in_order(self.graph)
         clocks = [_Clock(self._wait)]
 
         def once() -> None:
@@ -278,4 +278,4 @@ def results_of(function: str, profiler: GraphProfiler) -> dict[str, Any]:
     """The profiler's results, which must be there."""
     if {"forward", "backward", "forward_all"} <= profiler.result.keys():
         return profiler.result
-    raise GraphError(message(function, None, "there are no results yet", hint="call the profiler's run() first"))
+    raise StateError(message(function, None, "there are no results yet", hint="call the profiler's run() first"))

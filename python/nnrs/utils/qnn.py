@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from .._core import Function, Variable
-from .._errors import ArgumentError, GraphError, UnsupportedError, message
+from .._errors import ArgumentError, StateError, UnsupportedError, message
+from .._visits import functions_in_order
 from ..experimental import graph_converters as GC
-from ..experimental.graph_converters._modifier import functions_in_order
+from ..experimental.graph_converters._quantize import rounding_of
 from ..logger import logger
 from ..parameter import get_parameters
 from ._recorders import (
@@ -200,6 +201,7 @@ class QATScheduler:
             expected = "niter_to_recording of 0 or more and niter_to_training above it"
             given = f"{config.niter_to_recording} and {config.niter_to_training}"
             raise ArgumentError(message("QATScheduler", "config", expected, given))
+        rounding_of("QATScheduler", config)
         self.config = config
         self.solver = solver
         self.counter = 0
@@ -272,7 +274,7 @@ class QATScheduler:
         graphs = [pred for pred, training in self.registry if not training]
         if not graphs:
             why = "no graph was registered with training=False"
-            raise GraphError(message("QATScheduler.save", None, why))
+            raise StateError(message("QATScheduler.save", None, why))
         save = importlib.import_module("nnrs.utils.save").save
         names = {f"x{i}": v for i, v in enumerate(inputs if isinstance(inputs, (list, tuple)) else [inputs])}
         network = {"name": net_name, "batch_size": batch_size, "outputs": {"y0": graphs[-1]}, "names": names}

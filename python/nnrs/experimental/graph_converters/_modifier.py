@@ -12,6 +12,7 @@ from ... import functions as F
 from ..._core import Function, Variable, apply_again
 from ..._errors import ArgumentTypeError, check_list, check_type, describe, message
 from ..._modes import auto_forward, get_current_context
+from ..._visits import functions_in_order
 from ...parameter import get_parameter_or_create, get_parameters, parameter_scope
 
 Key = tuple[Variable, int]
@@ -198,27 +199,6 @@ def _converted(outputs: list[Variable], modifier: FunctionModifier) -> list[Vari
         finally:
             modifier.outputs = []
             modifier.finish_up()
-
-
-def functions_in_order(end: Variable) -> list[Function]:
-    """The functions of a graph as NNabla visits them: depth first, those of a function's first input before the others.
-
-    Names of parameters are made of that order, so it is the same here, where `Variable.visit` goes by rank.
-    """
-    seen: set[Function] = set()
-    found: list[Function] = []
-    ahead = [(end.parent, False)]
-    while ahead:
-        f, is_done = ahead.pop()
-        if f is None or (not is_done and f in seen):
-            continue
-        if is_done:
-            found.append(f)
-            continue
-        seen.add(f)
-        ahead.append((f, True))
-        ahead.extend((v.parent, False) for v in reversed(f.inputs))
-    return found
 
 
 def batch_normalization(inputs: Sequence[Variable], args: Mapping[str, Any], **changed: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import functions as F
 from ..._core import Function, Variable
-from ..._errors import UnsupportedError, message
+from ..._errors import ArgumentTypeError, UnsupportedError, describe, message
 from ...parameter import get_parameter_or_create, parameter_scope
 from ._modifier import FunctionModifier, key_of
 
@@ -133,6 +133,15 @@ class QuantizeNonQNNToRecordingModifier(FunctionModifier):
         return recorded
 
 
+def rounding_of(function: str, config: Any) -> str:
+    """How a configuration wants scales rounded to powers of two: the text of its `pow2`."""
+    method = getattr(config.pow2, "value", None)
+    if method not in ("CEIL", "ROUND", "FLOOR", "NOTROUND"):
+        expected, hint = "pow2 of QATConfig.RoundingMethod", "RoundingMethod.ROUND for powers of two, NOTROUND for none"
+        raise ArgumentTypeError(message(function, "config", expected, describe(config.pow2), hint))
+    return str(method)
+
+
 class QuantizeRecordingToTrainingModifier(FunctionModifier):
     """Quantization and dequantization (`QuantizeLinear`, `DequantizeLinear`) by the ranges that were recorded.
 
@@ -145,6 +154,7 @@ class QuantizeRecordingToTrainingModifier(FunctionModifier):
         super().__init__()
         self.functions_ranks = functions_ranks
         self._config = config
+        self._rounding = rounding_of("QuantizeRecordingToTrainingModifier", config)
         if config.precision_mode.name != "SIM_QNN":
             here, expected = "QuantizeRecordingToTrainingModifier", "precision_mode SIM_QNN, the only one there is"
             raise UnsupportedError(message(here, "config", expected, config.precision_mode))
@@ -159,7 +169,7 @@ class QuantizeRecordingToTrainingModifier(FunctionModifier):
         c = self._config
         with parameter_scope(scope):
             found: tuple[Variable | None, Variable | None] = recorder.get_scale_zeropoint(
-                x, axes=_axes(c), narrow_range=c.narrow_range, round_method=c.pow2.value, name=name
+                x, axes=_axes(c), narrow_range=c.narrow_range, round_method=self._rounding, name=name
             )
         return found
 

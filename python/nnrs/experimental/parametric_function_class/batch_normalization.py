@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import functions as F
 from ... import initializer as I
 from ..._core import Variable
-from ..._errors import ArgumentError, message
+from ..._errors import ArgumentError, check_type, message
+from ..._param_init import known_of
 from ..._parametric_api import ParamInit
 from .module import Module, _initial
 
@@ -55,7 +56,10 @@ class BatchNormalization(Module):
             raise ArgumentError(message("BatchNormalization", "axes", f"one axis of {n_dims}, in a list", axes))
         sizes = [1] * n_dims
         sizes[axes[0]] = n_features
-        init = param_init or {}
+        check_type(
+            "BatchNormalization", "param_init", param_init, (Mapping, type(None)), "initial values by name, a dict"
+        )
+        init = known_of("BatchNormalization", ("beta", "gamma", "mean", "var"), param_init or {}, stacklevel=3)
 
         def make(name: str, usual: float) -> Variable:
             return _initial("BatchNormalization", name, init.get(name), I.ConstantInitializer(usual), tuple(sizes))

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from ..._errors import GraphError, message
+from ..._errors import StateError, message
 from ...utils.image_utils import imresize, imsave
 from . import image_preprocess
 
@@ -79,5 +79,5 @@ class ProcessImage:
     def save_segmentation_image(self, path: str | os.PathLike[str], color_map: np.ndarray | None = None) -> None:
         """Write the labels that `post_process` made as an image in colours."""
         if self.post_proc is None:
-            raise GraphError(message("save_segmentation_image", None, "post_process comes before"))
+            raise StateError(message("save_segmentation_image", None, "post_process comes before"))
         save_image(path, self.post_proc, color_map)

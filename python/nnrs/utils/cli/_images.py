@@ -7,7 +7,6 @@ import csv
 import os
 import random
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..._errors import ArgumentError, Error, FileError, FormatError, UnsupportedError, message
 from ..._files import atomic_path
 from ...logger import logger
+from .._workers import Check, in_order
 from ._arguments import flag, positive
 from ._progress import tracked
 
@@ -101,7 +101,7 @@ def convert_image(source: str, target: str, args: Any) -> tuple[int, int]:
 def done(convert: Callable[[T], object], items: Sequence[T], label: str) -> list[T]:
     """The items that could be converted; a warning for each other one."""
 
-    def attempt(item: T) -> bool:
+    def attempt(item: T, check: Check) -> bool:
         try:
             convert(item)
         except (UnsupportedError, ImportError, MemoryError):
@@ -111,12 +111,8 @@ def done(convert: Callable[[T], object], items: Sequence[T], label: str) -> list
             return False
         return True
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            results = list(tracked(pool.map(attempt, items), label, len(items)))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with in_order(attempt, items, os.cpu_count() or 1) as made:
+        results = list(tracked(made, label, len(items)))
     return [item for item, good in zip(items, results, strict=True) if good]
 
 

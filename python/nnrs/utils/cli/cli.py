@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +35,8 @@ func_info.add_function_info_command plot.add_plot_series_command plot.add_plot_t
 draw_graph.add_draw_graph_command
 """.split()
 _STOPPED = 130
+# Functions behind the commands, whose names tell a user nothing.
+_INNER = "FileReader|NnpLoader|load|load_parameters|plot_series|plot_time_elapsed"
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -107,18 +110,16 @@ def _run(args: Any) -> int:
 
 
 def _join(args: Any) -> None:
-    """Take part in what mpirun started."""
-    from ..communicator_util import create_communicator
+    """Take part in what mpirun started: as long as it is one process, for the commands do not share their work."""
+    from ..._communication.launch import launched
 
-    try:
-        create_communicator()
-    except AttributeError as error:  # no MultiProcessCommunicator
-        raise UnsupportedError(
-            message(args.command, "mpi", f"several processes cannot work together: {error}")
-        ) from error
+    started = launched()
+    if started.size > 1:
+        hint = "a script can, with nnrs.communicators: see examples/digits_parallel.py"
+        raise UnsupportedError(message(args.command, "mpi", "one process", f"{started.size}", hint))
 
 
 def _said(args: Any, text: str, status: int) -> int:
-    text = text.removeprefix(f"{args.command}: ")
+    text = re.sub(rf"^({args.command}|{_INNER}): ", "", text)
     print(f"nnrs {args.command}: {text}", file=sys.stderr)
     return status

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._errors import ArgumentError, FileError, MissingFileError, message
+from ..._interrupts import uninterrupted
 from ._arguments import add_parser, positive
 from ._progress import states_as_bar
 
@@ -60,17 +61,24 @@ def _in_place_of(path: str, write: Callable[[str], int]) -> int:
     try:
         new, old = os.path.join(stage, "new"), os.path.join(stage, "old")
         size = write(new)
-        if os.path.isdir(target):
-            os.rename(target, old)
-        try:
-            os.rename(new, target)
-        except BaseException:
-            if os.path.isdir(old):
-                os.rename(old, target)
-            raise
+        with uninterrupted():
+            _exchange(new, target, old)
         return size
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        with uninterrupted():
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def _exchange(new: str, target: str, old: str) -> None:
+    """Give a folder the name `target`; what had it gets the name `old`."""
+    if os.path.isdir(target):
+        os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except BaseException:
+        if os.path.isdir(old):
+            os.rename(old, target)
+        raise
 
 
 def _convert(args: Any, kind: str, folder: str) -> int:

@@ -19,6 +19,8 @@ def draw_graph_command(args: Any) -> None:
 
     loader = NnpLoader(args.input)
     names = loader.get_network_names()
+    if not names:
+        raise ArgumentError(message("draw_graph", "input", "a file with a network", repr(args.input)))
     wanted = args.network or names
     for name in wanted:
         if name not in names:

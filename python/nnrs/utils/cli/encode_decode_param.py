@@ -71,6 +71,8 @@ def decode_param_command(args: Any, **kwargs: Any) -> None:
     with parameter_scope("", {}):
         load_parameters(args.param)
         found = get_parameters(grad_only=False)
+    if not found:
+        raise ArgumentError(message("decode_param", "param", "a file with parameters", repr(args.param)))
     make_folder("decode_param", args.outdir)
     for key, v in found.items():
         logger.log(99, key)

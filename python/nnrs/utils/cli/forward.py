@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -282,7 +283,14 @@ def infer(info: Any, input_data: Sequence[np.ndarray]) -> tuple[ForwardResult, l
     if len(names) != len(input_data):
         text = f"{len(names)} inputs, for {', '.join(names)}"
         raise ArgumentError(message("infer", "inputs", text, len(input_data)))
-    return forward_batch(executors, dict(zip(names, input_data, strict=True)), 0, None, "")
+    data = dict(zip(names, input_data, strict=True))
+    for v, name in (pair for e in executors for pair in e.dataset_assign.items()):
+        shape, size = v.variable_instance.shape, np.size(data[name])
+        if size != v.variable_instance.size:
+            raise ShapeError(
+                message("infer", "inputs", f"{math.prod(shape)} numbers for shape {shape} of {name!r}", size)
+            )
+    return forward_batch(executors, data, 0, None, "")
 
 
 def infer_command(args: Any) -> None:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from ..._errors import MissingPackageError, message
+from ..._errors import FormatError, MissingPackageError, message
 from ..._files import atomic_path
 from ._arguments import add_parser
 
@@ -40,6 +40,7 @@ def plot_any_command(args: Any, plot_func: Callable[..., None], plot_func_kwargs
 
     Raises:
         OSError: If a file cannot be read or written.
+        ValueError: If a file is empty or of another kind.
         ImportError: If matplotlib is not installed.
     """
     plt = _pyplot(args.command, to_file=bool(args.outfile))
@@ -48,6 +49,8 @@ def plot_any_command(args: Any, plot_func: Callable[..., None], plot_func_kwargs
     for i, file in enumerate(args.inputs):
         label = labels[i] if i < len(labels) else file
         plot_func(file, plot_kwargs={"label": label}, **(plot_func_kwargs or {}))
+        if not len(plt.gca().lines[-1].get_xdata()):  # a script may plot it, and has nothing then
+            raise FormatError(message(args.command, None, f"{file!r} is empty: its monitor has written nothing yet"))
     plt.legend(loc="best")
     plt.title(args.title)
     plt.xlabel(args.xlabel)

@@ -34,18 +34,16 @@ def read(data: bytes, wanted: Wanted) -> Image:
 def _converted(img: Image, wanted: Wanted) -> Image:
     """`img` (height, width, planes) with the channels that are wanted."""
     planes, number = img.shape[2], wanted.num_channels
-    if planes == 1 or (planes == 2 and (wanted.grayscale or number > 0)):
-        img = img[..., 0]
-    elif wanted.grayscale:
+    alpha = img[..., planes - 1 :] if planes in (2, 4) else np.full_like(img[..., :1], np.iinfo(img.dtype).max)
+    if wanted.grayscale and planes > 2:
         img = (img[..., :3] @ np.array(_LUMA)).astype(img.dtype)
+    elif planes == 1 or (planes == 2 and (wanted.grayscale or number > 0)):
+        img = img[..., 0]
     if number <= 0:
         return img
     if img.ndim == 2:
-        return np.repeat(img[..., None], number, axis=2)
-    if number == 4 and img.shape[2] == 3:
-        opaque = np.full((*img.shape[:2], 1), np.iinfo(img.dtype).max, img.dtype)
-        return np.concatenate((img, opaque), axis=2)
-    return img[..., :number]
+        img = np.repeat(img[..., None], min(number, 3) if not wanted.grayscale else number, axis=2)
+    return np.concatenate((img[..., :3], alpha), axis=2) if number == 4 and not wanted.grayscale else img[..., :number]
 
 
 def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._core import Error, Function, NdArray, Variable
 from ..._errors import check_type
+from ..._visits import functions_in_order
 from ...parameter import get_parameters
 
 _STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -101,7 +102,8 @@ def pprint(
     if backward:
         v.backward()
     made = PrettyPrinter(summary, hidden)
-    v.visit(made)
+    for f in functions_in_order(v):
+        made(f)
     return made if printer else None
 
 

@@ -25,7 +25,7 @@ from ..._core import Function
 from ..._errors import (
     ArgumentError,
     FileError,
-    GraphError,
+    StateError,
     UnknownExtensionError,
     UnsupportedError,
     check_integer,
@@ -154,7 +154,7 @@ class TimeProfiler(FunctionHookCallbackBase):
     def _current(self, hook: str) -> CpuTimerCallback:
         if self._scope_name not in self.profilers:
             hint = f"read {hook} within `with profiler.scope(name):`"
-            raise GraphError(message(f"TimeProfiler.{hook}", None, "there is no scope to measure in", hint=hint))
+            raise StateError(message(f"TimeProfiler.{hook}", None, "there is no scope to measure in", hint=hint))
         return self.profilers[self._scope_name]
 
     def call_pre_hook(self, scope_name: str, key: _KEY) -> None:

@@ -1,0 +1,93 @@
+"""What checkpoints ask of a communicator: who this process is, that all are at one point, and one answer for all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ._core import NdArray
+from ._errors import ArgumentTypeError, FileError, describe, message
+
+_DIGIT = 1 << 20  # float32 holds such numbers exactly
+
+
+class _Between:
+    """Waits at the first of two barriers, once."""
+
+    def __init__(self, barrier: Callable[[], Any]) -> None:
+        self._barrier = barrier
+        self._is_behind = False
+
+    def wait(self) -> None:
+        if not self._is_behind:
+            self._is_behind = True
+            self._barrier()
+
+
+class Ranks:
+    """A communicator, or none: then this process is alone.
+
+    Args:
+        communicator: An object with `rank`, `size` and `barrier()`, or None.
+    """
+
+    def __init__(self, communicator: Any) -> None:
+        if communicator is not None:
+            for name in ("rank", "size", "barrier"):
+                if not hasattr(communicator, name):
+                    expected = "a communicator with rank, size and barrier()"
+                    raise ArgumentTypeError(message("Checkpoints", "communicator", expected, describe(communicator)))
+        self.communicator = communicator
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return 0 if self.communicator is None else int(self.communicator.rank)
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return 1 if self.communicator is None else int(self.communicator.size)
+
+    @contextlib.contextmanager
+    def both_barriers(self) -> Iterator[_Between]:
+        """A block that all ranks leave behind two barriers, also the one that fails: the others shall not hang.
+
+        The first barrier is where the block calls `wait`, or its end.
+        """
+        between = _Between(self.communicator.barrier)
+        try:
+            yield between
+        finally:
+            between.wait()
+            self.communicator.barrier()
+
+    def agreed(self, find: Callable[[], int | None]) -> int | None:
+        """The first rank's answer, where the communicator has `bcast`; else each rank's own."""
+        if self.size == 1 or not hasattr(self.communicator, "bcast"):
+            return find()
+        told = NdArray.from_numpy_array([0.0, 0.0, 0.0, 0.0])
+        error: BaseException | None = None
+        if self.rank == 0:
+            try:
+                told.data = _out(find())
+            except Exception as failed:
+                told.data, error = [-1.0, 0.0, 0.0, 0.0], failed
+        self.communicator.bcast([told], 0)
+        if error is not None:
+            raise error
+        return _in([int(digit) for digit in told.data])
+
+
+def _out(answer: int | None) -> list[float]:
+    """1 and the digits of a number; 0 for none; -1 says that the first rank has failed."""
+    if answer is None:
+        return [0.0] * 4
+    return [1.0, *(float(answer // _DIGIT**i % _DIGIT) for i in range(3))]
+
+
+def _in(digits: list[int]) -> int | None:
+    if digits[0] < 0:
+        raise FileError(message("load", None, "rank 0 could not look for checkpoints: see its error"))
+    return sum(digit * _DIGIT**i for i, digit in enumerate(digits[1:])) if digits[0] else None

@@ -1,0 +1,196 @@
+"""Which processes there are, in which groups, and what is registered: members that move no arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._core import Context, Variable
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    GraphError,
+    check_integer,
+    check_list,
+    check_name,
+    check_type,
+    describe,
+    message,
+)
+from .line import Collective, Line, agree
+from .reductions import Steps
+from .transport import Alone, Transport
+
+WORLD = "world"
+
+
+class Member(NamedTuple):
+    """A group of processes: its ranks in the world, and the transport, None where this process is not in it."""
+
+    ranks: list[int]
+    transport: Transport | None
+
+
+class Membership:
+    """The processes of a communicator; see `Communicator`."""
+
+    def __init__(self, transport: Transport | None, deterministic: bool) -> None:
+        self._deterministic = deterministic
+        self._registered: list[tuple[Context, dict[str, Variable]]] = []
+        self._line = Line()
+        self._groups: dict[str, Member] = {}
+        self._use(Alone() if transport is None else transport)
+
+    def _use(self, transport: Transport) -> None:
+        self._groups = {WORLD: Member(list(range(transport.size)), transport)}
+
+    @property
+    def _world(self) -> Transport:
+        world = self._groups.get(WORLD)
+        if world is None or world.transport is None:
+            raise GraphError(message(f"{self.name}", None, "call init() first"))
+        return world.transport
+
+    # --- who is there -------------------------------------------------------------------------------------------------
+
+    def init(self) -> None:
+        """Find the other processes. All of them call it, once; a second call does nothing."""
+
+    @property
+    def name(self) -> str:
+        """The communicator's kind."""
+        return type(self).__name__
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return self._world.size
+
+    @property
+    def rank(self) -> int:
+        """This process's number, from 0."""
+        return self._world.rank
+
+    @property
+    def local_rank(self) -> int:
+        """This process's number among those on its machine; the number of the device to take."""
+        return self._world.local_rank
+
+    def barrier(self) -> None:
+        """Wait until all processes have come to it."""
+        self._run("barrier", WORLD, "all", lambda t: iter(()))
+
+    def abort(self) -> None:
+        """End all processes, this one too, with status 1."""
+        self._world.abort()
+
+    # --- groups -------------------------------------------------------------------------------------------------------
+
+    def new_group(self, name_ranks: tuple[str, Sequence[int]]) -> str:
+        """Name some of the processes, for `group=`. All processes call it, those that are not in the group too.
+
+        Args:
+            name_ranks: A name that is not taken, and different ranks; their order is the group's.
+
+        Returns:
+            The name.
+
+        Raises:
+            ValueError: For a name that is taken, ranks that are not there or come twice.
+
+        >>> import nnrs.communicators as C
+        >>> comm = C.Communicator()
+        >>> comm.new_group(("first", [0]))
+        'first'
+        """
+        here = f"{self.name}.new_group"
+        if not isinstance(name_ranks, (tuple, list)) or len(name_ranks) != 2:
+            raise ArgumentTypeError(message(here, "name_ranks", "a tuple (name, ranks)", describe(name_ranks)))
+        name = check_name(here, "name_ranks", name_ranks[0], "a name and ranks")
+        ranks = [
+            check_integer(here, "name_ranks", r, 0)
+            for r in check_list(here, "name_ranks", name_ranks[1], object, "ranks")
+        ]
+        if name in self._groups:
+            raise ArgumentError(message(here, "name_ranks", "a name that is not taken", repr(name)))
+        if not ranks or len(set(ranks)) < len(ranks) or max(ranks) >= self.size:
+            raise ArgumentError(message(here, "name_ranks", f"different ranks below {self.size}, the size", ranks))
+        self._run("new_group", WORLD, f"{name!r} {ranks}", lambda t: iter(()))
+        self._groups[name] = Member(ranks, self._world.subset(ranks, name))
+        return name
+
+    def list_groups(self) -> dict[str, list[int]]:
+        """The ranks of each group, by its name."""
+        self._world  # noqa: B018 (an error before init)
+        return {name: list(member.ranks) for name, member in self._groups.items()}
+
+    def find_group(self, group: str) -> list[int]:
+        """The ranks of a group; an empty list if there is none of that name."""
+        return self.list_groups().get(group, [])
+
+    def _member(self, here: str, group: Any) -> Member:
+        self._world  # noqa: B018
+        check_type(here, "group", group, str, "the name of a group")
+        if group not in self._groups:
+            raise ArgumentError(message(here, "group", f"one of {', '.join(map(repr, self._groups))}", repr(group)))
+        return self._groups[group]
+
+    def _place(self, here: str, argument: str, rank: Any, group: str) -> int:
+        """The place in a group of a rank of the world."""
+        ranks = self._member(here, group).ranks
+        number = check_integer(here, argument, rank)
+        if number not in ranks:
+            raise ArgumentError(message(here, argument, f"a rank of group {group!r}, {ranks}", number))
+        return ranks.index(number)
+
+    # --- registered parameters ----------------------------------------------------------------------------------------
+
+    def add_context_and_parameters(self, ctx_param_dict: tuple[Context, dict[str, Variable]]) -> None:
+        """Register parameters for `allreduce`.
+
+        Args:
+            ctx_param_dict: A context, and Variables by name.
+        """
+        here = f"{self.name}.add_context_and_parameters"
+        expected = "a tuple of a Context and a dict of Variables"
+        if not isinstance(ctx_param_dict, (tuple, list)) or len(ctx_param_dict) != 2:
+            raise ArgumentTypeError(message(here, "ctx_param_dict", expected, describe(ctx_param_dict)))
+        context, parameters = ctx_param_dict
+        check_type(here, "ctx_param_dict", context, Context, expected)
+        check_type(here, "ctx_param_dict", parameters, dict, expected)
+        for v in parameters.values():
+            check_type(here, "ctx_param_dict", v, Variable, expected)
+        self._registered.append((context, dict(parameters)))
+
+    def remove_context_parameters(self, keys: Sequence[str]) -> None:
+        """Forget the registered parameters of these names, in each context; others than these stay."""
+        for key in check_list(f"{self.name}.remove_context_parameters", "keys", keys, str, "names"):
+            for _, parameters in self._registered:
+                parameters.pop(key, None)
+
+    def clear_context_parameters(self) -> None:
+        """Forget all registered contexts and parameters."""
+        self._registered.clear()
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+
+    def _run(self, name: str, group: str, said: str, steps: Callable[[Transport], Steps]) -> None:
+        """Do a collective, if this process is in the group."""
+        t = self._member(f"{self.name}.{name}", group).transport
+        if t is not None:
+            self._line.wait(self._submit(name, group, t, said, steps))
+
+    def _submit(
+        self,
+        name: str,
+        group: str,
+        t: Transport,
+        said: str,
+        steps: Callable[[Transport], Steps],
+        is_free: bool = False,
+    ) -> Collective:
+        def whole() -> Steps:
+            yield from agree(t, name, f"{said}, deterministic={self._deterministic}")
+            yield from steps(t)
+
+        return self._line.submit(name, group, t, whole, is_free)

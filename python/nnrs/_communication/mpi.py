@@ -1,0 +1,113 @@
+"""The transport over MPI, by mpi4py: non-blocking collectives of plain bytes; MPI adds nothing up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._errors import CommunicatorError
+from .control import Control
+from .transport import Call, Poll, Transport
+
+_LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+
+
+class MpiTransport(Transport):
+    """A group of processes, as an MPI communicator of its own."""
+
+    name = "mpi"
+
+    def __init__(self, mpi: Any, comm: Any, control: Control, members: Sequence[int], local_rank: int) -> None:
+        self._mpi, self._comm, self._control, self._members = mpi, comm, control, list(members)
+        self.rank, self.size, self.local_rank = comm.rank, comm.size, local_rank
+        self.allows_threads = mpi.Query_thread() == mpi.THREAD_MULTIPLE
+
+    @classmethod
+    def world(cls, mpi: Any, timeout: float) -> MpiTransport:
+        """All processes. They call it together."""
+        comm, own = _copies(mpi, timeout)
+        control = Control(mpi, own, timeout)
+        control.watch_the_end()
+        return cls(mpi, comm, control, range(comm.size), _local_rank(mpi, comm))
+
+    def all_to_all(self, send: np.ndarray, cuts: Sequence[int], received: np.ndarray) -> Poll:
+        kind, own = self._kind(send), received.shape[1]
+        there = [received, ([own] * self.size, [own * i for i in range(self.size)]), kind]
+        return self._poll(self._comm.Ialltoallv([send, _layout(cuts), kind], there))
+
+    def all_gather(self, buffer: np.ndarray, cuts: Sequence[int]) -> Poll:
+        request = self._comm.Iallgatherv(self._mpi.IN_PLACE, [buffer, _layout(cuts), self._kind(buffer)])
+        return self._poll(request)
+
+    def gather(self, buffer: np.ndarray, cuts: Sequence[int], dst: int) -> Poll:
+        kind = self._kind(buffer)
+        if self.rank == dst:
+            everything = [buffer, _layout(cuts), kind]
+            return self._poll(self._comm.Igatherv(self._mpi.IN_PLACE, everything, dst))
+        own = buffer[cuts[self.rank] : cuts[self.rank + 1]]
+        return self._poll(self._comm.Igatherv([own, own.size, kind], None, dst))
+
+    def bcast(self, buffer: np.ndarray, src: int) -> Poll:
+        return self._poll(self._comm.Ibcast([buffer, buffer.size, self._kind(buffer)], src))
+
+    def all_reduce(self, buffer: np.ndarray) -> Poll:
+        operation = self._mpi.LOR if buffer.dtype == np.bool_ else self._mpi.SUM
+        return self._poll(self._comm.Iallreduce(self._mpi.IN_PLACE, buffer, operation))
+
+    def subset(self, ranks: Sequence[int], name: str) -> Transport | None:
+        if self.rank not in ranks:
+            return None
+        group = self._comm.Get_group().Incl(list(ranks))
+        comm = self._comm.Create_group(group)
+        return MpiTransport(self._mpi, comm, self._control, [self._members[r] for r in ranks], self.local_rank)
+
+    def waiting(self, call: Call, seconds: float) -> None:
+        self._control.waiting(call, seconds, self._members)
+
+    def finished(self, call: Call) -> None:
+        self._control.finished(call)
+
+    def abort(self) -> None:
+        self._control.abort(1)
+
+    def _kind(self, array: np.ndarray) -> Any:
+        """MPI's type of that many bytes, so that counts are those of numbers: MPI's are of 31 bits."""
+        m = self._mpi
+        return {1: m.BYTE, 2: m.INT16_T, 4: m.INT32_T, 8: m.INT64_T}[array.itemsize]
+
+    def _poll(self, request: Any) -> Poll:
+        return request.Test  # type: ignore[no-any-return]
+
+
+def _layout(cuts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """MPI's counts and displacements."""
+    return [b - a for a, b in zip(cuts, cuts[1:], strict=False)], list(cuts[:-1])
+
+
+def _copies(mpi: Any, timeout: float) -> tuple[Any, Any]:
+    """Two communicators of all processes that nobody else sends over."""
+    deadline = time.monotonic() + timeout
+    made = []
+    for _ in range(2):
+        comm, request = mpi.COMM_WORLD.Idup()
+        while not request.Test():
+            if time.monotonic() > deadline:
+                raise CommunicatorError(f"Communicator.init: not all processes came to it within {timeout:g} s")
+            time.sleep(0)
+        made.append(comm)
+    return made[0], made[1]
+
+
+def _local_rank(mpi: Any, comm: Any) -> int:
+    """This process's place on its machine: as the launcher says, else as MPI finds."""
+    for name in _LOCAL_RANK:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    here = comm.Split_type(mpi.COMM_TYPE_SHARED)
+    rank = here.rank
+    here.Free()
+    return int(rank)

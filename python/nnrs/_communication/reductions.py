@@ -1,0 +1,135 @@
+"""Collectives as generators over a transport: each `yield` is a chance for the caller to do something else.
+
+Sums are made here, not by the transport: every process gets one part of the numbers from all others, adds them up in
+the order of ranks, and gives the sum to those that want it; of few numbers every process gets all. So the bits depend
+on the numbers and on how many processes there are, and on nothing else: not on the transport, the machines, or how
+arrays were packed. It costs what a ring costs: each number travels twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .transport import Poll, Transport, block_cuts, even_cuts
+
+Steps = Iterator[None]
+
+SEGMENT = 1 << 19
+"""Numbers that a process sums at a time, so that they stay in its cache."""
+MOST_SCRATCH = 1 << 24
+"""Numbers that all processes sum at a time, at most: what scratch memory has room for."""
+FEW = 1 << 13
+"""Up to so many numbers, counted over all processes, one exchange of all is quicker than two of parts."""
+
+
+class Scratch:
+    """Memory that stays: one array for each use and type, as long as was ever wanted."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, Any], np.ndarray] = {}
+
+    def __call__(self, use: str, dtype: Any, count: int) -> np.ndarray:
+        key = (use, np.dtype(dtype))
+        if key not in self._kept or self._kept[key].size < count:
+            self._kept[key] = np.empty(count, dtype)
+        return self._kept[key][:count]
+
+
+def until(poll: Poll) -> Steps:
+    """Goes on when a move is over."""
+    while not poll():
+        yield
+
+
+def ordered_sum(rows: np.ndarray, out: np.ndarray, divide_by: int = 1) -> None:
+    """`out` becomes the sum of the rows from first to last, divided where that is asked for.
+
+    Whole numbers wrap around, as NumPy's do, and quotients of them are cut off towards zero.
+    """
+    with np.errstate(all="ignore"):
+        if len(rows) > 1:
+            np.add(rows[0], rows[1], out=out)
+        elif rows[0] is not out:
+            np.copyto(out, rows[0])
+        for row in rows[2:]:
+            np.add(out, row, out=out)
+        if divide_by == 1:
+            return
+        if out.dtype.kind == "f":
+            np.divide(out, divide_by, out=out)
+        elif out.dtype.kind in "iu":
+            np.subtract(out, np.fmod(out, divide_by), out=out)  # what is left is a multiple: nothing is rounded
+            np.floor_divide(out, divide_by, out=out)
+
+
+def _sum_own_part(t: Transport, x: np.ndarray, cuts: Sequence[int], scratch: Scratch, divide_by: int) -> Steps:
+    """This process's part of x becomes the sum over all."""
+    own = x[cuts[t.rank] : cuts[t.rank + 1]]
+    received = scratch("received", x.dtype, own.size * t.size).reshape(t.size, own.size)
+    yield from until(t.all_to_all(x, cuts, received))
+    ordered_sum(received, own, divide_by)
+
+
+def _segments(t: Transport, x: np.ndarray) -> Iterator[np.ndarray]:
+    step = min(SEGMENT * t.size, MOST_SCRATCH)
+    for start in range(0, x.size, step):
+        yield x[start : start + step]
+
+
+def all_reduce(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:
+    """x becomes the sum over all processes, everywhere."""
+    if t.size == 1:
+        return
+    if 0 < x.size * t.size <= FEW:
+        rows = scratch("received", x.dtype, x.size * t.size).reshape(t.size, x.size)
+        rows[t.rank] = x
+        yield from all_gather(t, rows)
+        ordered_sum(rows, x, divide_by)
+        return
+    for part in _segments(t, x):
+        cuts = even_cuts(part.size, t.size)
+        yield from _sum_own_part(t, part, cuts, scratch, divide_by)
+        yield from until(t.all_gather(part, cuts))
+
+
+def all_reduce_by_transport(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:
+    """The same in the transport's own order of sums."""
+    if x.size:
+        yield from until(t.all_reduce(x))
+        ordered_sum(x[None], x, divide_by)
+
+
+def reduce(t: Transport, x: np.ndarray, dst: int, scratch: Scratch, divide_by: int = 1) -> Steps:
+    """x becomes the sum over all processes on rank `dst`, and stays what it was elsewhere."""
+    for part in _segments(t, x):
+        cuts = even_cuts(part.size, t.size)
+        if t.rank != dst:
+            part = _copy(part, scratch)
+        yield from _sum_own_part(t, part, cuts, scratch, divide_by)
+        yield from until(t.gather(part, cuts, dst))
+
+
+def _copy(x: np.ndarray, scratch: Scratch) -> np.ndarray:
+    copied = scratch("copied", x.dtype, x.size)
+    np.copyto(copied, x)
+    return copied
+
+
+def bcast(t: Transport, x: np.ndarray, src: int) -> Steps:
+    """x becomes that of rank `src`."""
+    for part in _segments(t, x):
+        yield from until(t.bcast(part, src))
+
+
+def all_gather(t: Transport, x: np.ndarray) -> Steps:
+    """Of x (size, count) row i becomes that of rank i, everywhere."""
+    yield from until(t.all_gather(x.reshape(-1), block_cuts(x.shape[1], t.size)))
+
+
+def reduce_scatter(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:
+    """Of x (size, count) that row which has this process's number becomes the sum of it over all processes."""
+    cuts = block_cuts(x.shape[1], t.size)
+    yield from _sum_own_part(t, x.reshape(-1), cuts, scratch, divide_by)

@@ -1,0 +1,1 @@
+"""What NNabla's CUDA extension tries out: data by NVIDIA's DALI."""

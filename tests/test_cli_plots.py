@@ -1,0 +1,98 @@
+"""The command line: pictures of what monitors wrote, and files without what a command is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nnrs.utils.cli import cli
+
+NETWORK = str(Path(__file__).parent / "golden" / "cli" / "network.nnp")
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command; gives status, stdout and stderr."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = cli.main([str(a) for a in args])
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def test_plots(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text("0 1.5\n1 0.5\n")
+    times = tmp_path / "times.txt"
+    times.write_text("0 1.5 1 1.5\n1 0.5 1 2.0\n")
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    out = tmp_path / "p.png"
+    assert run("plot_series", *files, "-l", "first", "-x", "epochs", "-T", 2, "-o", out)[0] == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert run("plot_timer", times, "-e", "-u", "m", "-o", tmp_path / "t.svg")[0] == 0
+    assert "Total elapsed time [minutes]" in (tmp_path / "t.svg").read_text()
+    before = out.read_bytes()
+    assert run("plot_series", tmp_path / "none.txt", "-o", out)[0] == 1 and out.read_bytes() == before
+    assert run("plot_series", files[0], "-o", tmp_path / "p.xyz")[0] == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "b.txt", "p.png", "t.svg", "times.txt"]
+
+
+@pytest.mark.parametrize("command, right", [("plot_series", b"0 1\n"), ("plot_timer", b"0 1 1 1\n")])
+def test_files_that_no_monitor_wrote_are_not_plotted(run: Run, command: str, right: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    file, good, out = tmp_path / "f.txt", tmp_path / "good.txt", tmp_path / "p.png"
+    good.write_bytes(right)
+    for content, text in (
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"x,y\n1,2\n", "f.txt:1: expected"),
+        (right + b"0\n", "f.txt:2: expected"),
+        (right + b"0 1 2\n", "f.txt:2: expected"),
+        (b"0 1 1 1\n" if command == "plot_series" else b"0 1\n", "f.txt:1: expected"),
+        (b"\x89PNG\r\n\x1a\n", "is no file of Monitor"),
+        (b"\0" * 40, "f.txt:1: expected"),
+    ):
+        file.write_bytes(content)
+        status, _, err = run(command, good, file, "-o", out)
+        assert status == 1 and text in err and not out.exists(), content
+    assert run(command, good, "-o", out)[0] == 0
+
+
+def test_files_without_what_a_command_is_for(run: Run, tmp_path: Path) -> None:
+    empty, out = tmp_path / "empty.nntxt", tmp_path / "out"
+    empty.touch()
+    for args, text in (
+        (("draw_graph", "-f", "svg", "-o", out, empty), "a file with a network"),
+        (("decode_param", "-p", empty, "-o", out), "a file with parameters"),
+        (("compare_params", empty, empty), "files with parameters"),
+        (("dump", empty), "files with a network"),
+        (("function_info", empty), "files with a network"),
+        (("forward", "-c", empty, "-o", out), "a file with a network"),
+    ):
+        status, _, err = run(*args)
+        assert status == 1 and text in err and not out.exists(), args
+    (tmp_path / "text.nnp").write_text("hello")
+    assert "text.nnp as '.nnp': " in run("dump", tmp_path / "text.nnp")[2]
+
+
+def test_errors_name_the_command_and_its_own_arguments(run: Run, tmp_path: Path) -> None:
+    numbers = tmp_path / "x.bin"
+    numbers.write_bytes(b"\0" * 8)
+    for args, text in (
+        (
+            ("infer", "-c", NETWORK, numbers),
+            "nnrs infer: argument 'inputs': expected 6 numbers for shape (1, 6) of 'rx', got 2",
+        ),
+        (("forward", "-c", NETWORK, "-d", tmp_path / "none.csv", "-o", tmp_path), "nnrs forward: there is no file '"),
+        (("compare_params", NETWORK, tmp_path / "none.h5"), "nnrs compare_params: argument 'path': there is no file"),
+        (("train", "-c", tmp_path / "none.nnp", "-o", tmp_path), "nnrs train: argument 'path': there is no file"),
+    ):
+        status, _, err = run(*args)
+        assert status == 1 and any(line.startswith(text) for line in err.splitlines()), err

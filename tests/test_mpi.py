@@ -1,0 +1,29 @@
+"""Collectives between real processes, over MPI on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpi_helpers import mpirun
+
+pytestmark = pytest.mark.host
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_collectives_are_numpys(size):
+    """In all types, of sizes 0, 1, 7, 40,000 and 10^7; lists, groups, calls that differ; one process needs no MPI."""
+    assert mpirun(size, "collectives", size).count("is well") == size
+
+
+def test_sync_batch_normalization_is_that_of_the_whole_batch():
+    """Gradients and running statistics too, with sums of parameters' gradients between those of the normalizations."""
+    assert mpirun(2, "sync_batch_normalization").count("is well") == 2
+
+
+def test_random_programs_are_numpys():
+    assert mpirun(3, "random_program", 1, 15).count("is well") == 3
+
+
+@pytest.mark.long
+def test_many_random_programs_are_numpys():
+    assert mpirun(3, "random_program", 3, 400, timeout=600).count("is well") == 3

@@ -1,0 +1,60 @@
+"""Processes that fail: the others end within a second or two, with an error that says who and in which collective."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from mpi_helpers import command, environment, failing, skip_without_mpi
+
+pytestmark = pytest.mark.host
+WAITS = r"all_reduce \(call 2, group 'world'\)"
+ENDED = rf"nnrs: rank [02] of 3 is ended by SIGTERM while it waits in {WAITS}"
+SILENT = rf"CommunicatorError: rank [02] in {WAITS}: not over after 0.5 s: rank 1 did not come to it and gave no answer"
+
+
+@pytest.mark.parametrize(("how", "says"), [
+    ("kill", [r"rank 1 with PID \d+ on node \S+ exited on\s+signal 9", ENDED]),
+    ("exit", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
+    ("raise", [r"IndexError: list index", r"nnrs: rank 1 of 3 ends all processes: IndexError; its last .* all_reduce"]),
+    ("backward", [r"ValueError: a bad sample", "nnrs: rank 1 of 3 ends all processes: ValueError"]),
+    ("abort", [r"MPI_ABORT was invoked on rank 1"]),
+    ("hang", [SILENT, r"nnrs: rank [02] of 3 ends all processes: CommunicatorError; its last collective"]),
+    ("stop", [SILENT]),
+    ("group", [r"not over after 0.5 s: (rank [02] |.*; rank [02] )waits in all_reduce \(call 3, group 'world'\)"]),
+    ("caught", [r"goes on: this communicator has ended: rank [02]", r"ends all processes: its communicator has fai"]),
+])  # fmt: skip
+def test_one_that_fails_ends_all(how, says):
+    done = failing(3, "faults", how, timeout=20, NNRS_COMMUNICATOR_TIMEOUT="0.5")
+    text = done.stdout + done.stderr
+    assert done.returncode != 0 and "is well" not in text, text
+    for pattern in says:
+        assert re.search(pattern, text), text
+
+
+def test_a_launcher_that_does_not_end_the_others():
+    """As srun without --kill-on-bad-exit: those who wait find out by themselves."""
+    options = ["--enable-recovery"]
+    done = failing(3, "faults", "kill", timeout=20, options=options, NNRS_COMMUNICATOR_TIMEOUT="0.5")
+    assert done.returncode != 0 and re.search(SILENT, done.stderr), done.stderr
+
+
+def test_one_that_comes_late_is_waited_for():
+    done = failing(3, "faults", "late", timeout=20, NNRS_COMMUNICATOR_TIMEOUT="20")
+    assert done.returncode == 0 and done.stdout.count("is well") == 3, done.stderr
+
+
+@pytest.mark.parametrize(("how", "number"), [("all", signal.SIGTERM), ("wait", signal.SIGINT)])
+def test_a_signal_to_the_launcher_ends_all(how, number):
+    skip_without_mpi()
+    call = command(3, "faults", how)
+    with subprocess.Popen(call, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert [run.stdout.readline() for _ in range(3)] == ["started\n"] * 3
+        time.sleep(0.2)  # so that those who wait do; it holds at any time
+        run.send_signal(number)
+        run.communicate(timeout=20)
+    assert run.returncode != 0

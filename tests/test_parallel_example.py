@@ -1,0 +1,47 @@
+"""examples/digits_parallel.py: several processes train as one does with the same batches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+from mpi_helpers import mpirun, skip_without_mpi
+
+pytestmark = pytest.mark.host
+EXAMPLE = Path(__file__).parent.parent / "examples" / "digits_parallel.py"
+ARGUMENTS = ("--steps", "20", "--batch-size", "48", "--output-dir")
+
+
+def parameters(folder):
+    nn.clear_parameters()
+    nn.load_parameters(str(folder / "parameters.h5"))
+    found = {name: p.d.copy() for name, p in nn.get_parameters(grad_only=False).items()}
+    nn.clear_parameters()
+    return found
+
+
+def test_two_processes_are_one_with_the_same_batches(tmp_path):
+    """Parameters within rounding after 20 steps; rank 0 alone prints and writes."""
+    pytest.importorskip("h5py"), pytest.importorskip("tqdm")
+    skip_without_mpi()
+    printed = mpirun(2, EXAMPLE, *ARGUMENTS, tmp_path / "two")
+    assert printed.count("held-out accuracy") == 1 and "2 processes" in printed
+    command = [sys.executable, str(EXAMPLE), "--slices", "2", *ARGUMENTS, str(tmp_path / "one")]
+    subprocess.run(command, check=True, capture_output=True, timeout=60, env={**os.environ, "NNRS_NUM_THREADS": "1"})
+    one, two = parameters(tmp_path / "one"), parameters(tmp_path / "two")
+    assert list(one) == list(two) and len(one) == 14
+    for name, values in one.items():
+        np.testing.assert_allclose(two[name], values, atol=5e-3 * max(1, abs(values).max()), err_msg=name)
+
+
+def test_what_does_not_divide_is_said():
+    pytest.importorskip("tqdm")
+    command = [sys.executable, str(EXAMPLE), "--slices", "3"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "--batch-size must be a multiple of --slices" in done.stderr
