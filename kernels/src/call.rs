@@ -4,6 +4,7 @@
 use crate::array::{AxisMap, Data, NdArray, Output, Place, Strided, shape_changed};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::random::LastDraw;
 use crate::saved::Saved;
 use crate::shape::Shape;
 use std::any::Any;
@@ -87,6 +88,11 @@ pub trait Call: Any + Send + Sync {
     /// so, the kernel finds that gradient in `gx[i]` ([`GradMut::over`] is set), and `None` in `gy`. Without a fast path: the
     /// output whose gradient the function's rule hands on as input `i`'s.
     fn grad_over(&self, _i: usize) -> Option<usize> {
+        None
+    }
+
+    /// The last draw of a random function.
+    fn last_draw(&self) -> Option<LastDraw> {
         None
     }
 

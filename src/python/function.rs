@@ -7,7 +7,7 @@ use super::variable::PyVariable;
 use super::{call, convert, errors, finish};
 use crate::function::Group;
 use crate::graph::{FunctionRef, Variable as Var, mode};
-use nnrs_kernels::random::Draw;
+use nnrs_kernels::random::{Draw, LastDraw};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -46,6 +46,12 @@ type Vars<'py> = Vec<PyRef<'py, PyVariable>>;
 
 fn vars<'a>(list: &'a Vars<'_>) -> Vec<&'a Var> {
     list.iter().map(|v| v.var()).collect()
+}
+
+impl PyGraphFunction {
+    fn last_draw(&self) -> Option<LastDraw> {
+        self.f.node().setup().ok().and_then(|setup| setup.kernels()?.last_draw())
+    }
 }
 
 /// What it is.
@@ -139,14 +145,16 @@ impl PyGraphFunction {
     /// Key and number of the last draw of a random function; None for others, and before the first forward.
     #[getter]
     fn _draw(&self) -> Option<(u64, u64)> {
-        self.f.node().saved.value::<Draw>().map(|draw| (draw.key, draw.number))
+        self.last_draw().and_then(|last| last.get()).map(|draw| (draw.key, draw.number))
     }
 
     #[setter(_draw)]
     fn set_draw(&self, draw: Option<(u64, u64)>) {
-        match draw {
-            Some((key, number)) => self.f.node().saved.keep(Draw { key, number }),
-            None => self.f.node().saved.clear(),
+        let Some(last) = self.last_draw() else { return };
+        last.set(draw.map(|(key, number)| Draw { key, number }));
+        let saved = &self.f.node().saved;
+        if saved.value::<Draw>().is_some() {
+            saved.clear(); // else it would come before the last one
         }
     }
 

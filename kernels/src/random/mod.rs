@@ -81,6 +81,18 @@ pub struct RandomSeed {
 #[derive(Clone, Debug, Default)]
 pub struct LastDraw(Arc<Mutex<Option<Draw>>>);
 
+impl LastDraw {
+    /// `None` before the first one.
+    pub fn get(&self) -> Option<Draw> {
+        *lock(&self.0)
+    }
+
+    /// Lets the function go on behind `draw`.
+    pub fn set(&self, draw: Option<Draw>) {
+        *lock(&self.0) = draw;
+    }
+}
+
 impl PartialEq for LastDraw {
     fn eq(&self, o: &LastDraw) -> bool {
         Arc::ptr_eq(&self.0, &o.0)

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 19;
 const LEAST: usize = 16;
 
 /// The rows of one input that were brought together last.
-pub(super) struct RowGroup<T: Copy> {
+pub(super) struct CrossRows<T: Copy> {
     /// The input.
     pub slot: usize,
     rows: Scratch<T>,
@@ -25,13 +25,13 @@ const fn line<T>() -> usize {
     64 / size_of::<T>()
 }
 
-impl<T: SimdReal> RowGroup<T> {
+impl<T: SimdReal> CrossRows<T> {
     /// `None` for an input that is read well as it lies.
-    pub fn new(slot: usize, s: &Source, axes: &[(usize, isize)]) -> Option<RowGroup<T>> {
+    pub fn new(slot: usize, s: &Source, axes: &[(usize, isize)]) -> Option<CrossRows<T>> {
         let &[.., (rows, 1), (inner, stride)] = axes else { return None };
         let pays = rows >= line::<T>() && inner >= LEAST && stride >= LEAST as isize && inner * 64 <= MOST;
         let same = s.dtype == T::DTYPE;
-        (pays && same).then(|| RowGroup { slot, rows: Scratch::filled(inner * line::<T>(), T::ZERO), group: None })
+        (pays && same).then(|| CrossRows { slot, rows: Scratch::filled(inner * line::<T>(), T::ZERO), group: None })
     }
 
     /// Brings the loop's elements `at .. at + tile.len()` of the input into a tile.
@@ -107,7 +107,7 @@ mod tests {
         let x: Vec<T> = (0..size).map(|i| T::from_f64(i as f64)).collect();
         let axes = [(outer, (inner * stride) as isize), (rows, 1), (inner, stride as isize)];
         let s = Source { ptr: x.as_ptr().cast(), dtype: T::DTYPE, walk: Walk::Dense };
-        let mut group = RowGroup::<T>::new(0, &s, &axes).expect("sizes that pay");
+        let mut group = CrossRows::<T>::new(0, &s, &axes).expect("sizes that pay");
         let n = outer * rows * inner;
         let mut at = 0;
         for piece in [1, 300, 37, 1024].iter().cycle() {
@@ -138,8 +138,8 @@ mod tests {
     fn what_does_not_pay_is_left_to_others() {
         let s = |dtype| Source { ptr: std::ptr::null(), dtype, walk: Walk::Dense };
         for axes in [[(64, 1), (64, 4)], [(4, 1), (64, 64)], [(64, 2), (64, 64)], [(64, 1), (1 << 20, 64)]] {
-            assert!(RowGroup::<f32>::new(0, &s(crate::DType::F32), &axes).is_none(), "{axes:?}");
+            assert!(CrossRows::<f32>::new(0, &s(crate::DType::F32), &axes).is_none(), "{axes:?}");
         }
-        assert!(RowGroup::<f32>::new(0, &s(crate::DType::F16), &[(64, 1), (64, 64)]).is_none());
+        assert!(CrossRows::<f32>::new(0, &s(crate::DType::F16), &[(64, 1), (64, 64)]).is_none());
     }
 }

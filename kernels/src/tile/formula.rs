@@ -71,7 +71,7 @@ pub fn apply_rows<T: SimdReal>(f: &Formula, x: &[RowsInput<T>], y: &mut [T], n: 
         return;
     }
     let rows = y.len() / n;
-    assert!(y.len() % n == 0 && x.iter().all(|x| x.reaches(rows, n)), "inputs as long as their rows");
+    assert!(y.len().is_multiple_of(n) && x.iter().all(|x| x.reaches(rows, n)), "inputs as long as their rows");
     let program = program::<T>(f, x.len(), output);
     let (size, to) = (y.len() * (program.loops() + 1), SendPtr(y.as_mut_ptr()));
     tasks::share(rows, size, |row| {

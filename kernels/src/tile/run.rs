@@ -1,6 +1,6 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
-use super::across::RowGroup;
+use super::across::CrossRows;
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ thread_local! {
 struct Places<T: Copy> {
     of: SmallVec<[TileAddress<T>; 24]>,
     moving: SmallVec<[Register; 8]>,
-    across: SmallVec<[RowGroup<T>; 1]>,
+    across: SmallVec<[CrossRows<T>; 1]>,
 }
 
 impl<T: SimdReal> TileRun<'_, T> {
@@ -108,9 +108,9 @@ impl<T: SimdReal> TileRun<'_, T> {
         places
     }
 
-    fn across(&self) -> SmallVec<[RowGroup<T>; 1]> {
+    fn across(&self) -> SmallVec<[CrossRows<T>; 1]> {
         let group = |(k, s): (usize, &Source)| match &s.walk {
-            Walk::Strided(_, axes) => RowGroup::new(k, s, axes),
+            Walk::Strided(_, axes) => CrossRows::new(k, s, axes),
             _ => None,
         };
         self.sources.iter().enumerate().filter_map(group).collect()

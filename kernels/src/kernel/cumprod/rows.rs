@@ -10,17 +10,17 @@ use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, tra
 /// Lines beside each other, and elements of a block.
 pub(super) const SIDE: usize = 16;
 
-type Block<T> = [[T; SIDE]; SIDE];
+type LineBlock<T> = [[T; SIDE]; SIDE];
 
 pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: SendPtr<T>, add: bool) {
     if !x.is_empty() {
-        dispatch(Rows { c, x, gy, gx, add });
+        dispatch(LineRows { c, x, gy, gx, add });
     }
 }
 
 /// The gradients of all lines.
 #[derive(Clone, Copy)]
-struct Rows<'a, T> {
+struct LineRows<'a, T> {
     c: &'a CumProd,
     x: &'a [T],
     gy: &'a [T],
@@ -28,25 +28,25 @@ struct Rows<'a, T> {
     add: bool,
 }
 
-impl<T: SimdReal> Choose<T> for Rows<'_, T> {
+impl<T: SimdReal> Choose<T> for LineRows<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let lines = self.c.at.outer;
         tasks::share(lines.div_ceil(SIDE), self.x.len(), |task| {
             let first = task * SIDE;
             // SAFETY: L is what the machine has; each line is one task's.
-            unsafe { L::enter(RowGroup { all: self, first, lines: SIDE.min(lines - first) }) };
+            unsafe { L::enter(LineGroup { all: self, first, lines: SIDE.min(lines - first) }) };
         });
     }
 }
 
 /// Some lines.
-struct RowGroup<'a, T> {
-    all: Rows<'a, T>,
+struct LineGroup<'a, T> {
+    all: LineRows<'a, T>,
     first: usize,
     lines: usize,
 }
 
-impl<T: SimdReal> RowGroup<'_, T> {
+impl<T: SimdReal> LineGroup<'_, T> {
     /// Where the block is that has the elements number `k` of the work and some more, and how many.
     #[inline(always)]
     fn block(&self, k: usize) -> (usize, usize) {
@@ -66,7 +66,7 @@ impl<T: SimdReal> RowGroup<'_, T> {
     /// # Safety
     /// Inside `enter` of L; so many elements are there.
     #[inline(always)]
-    unsafe fn load<L: Lanes<T>>(&self, x: &[T], (at, len): (usize, usize), to: &mut Block<T>) {
+    unsafe fn load<L: Lanes<T>>(&self, x: &[T], (at, len): (usize, usize), to: &mut LineBlock<T>) {
         let (src, dst) = (x[at..].as_ptr(), to.as_mut_ptr().cast());
         let all =
             TransposeBlock { src, src_stride: self.all.c.at.n, rows: self.lines, cols: len, dst, dst_stride: SIDE };
@@ -79,7 +79,7 @@ impl<T: SimdReal> RowGroup<'_, T> {
     /// # Safety
     /// As for `load`.
     #[inline(always)]
-    unsafe fn store<L: Lanes<T>>(&self, from: &Block<T>, (at, len): (usize, usize)) {
+    unsafe fn store<L: Lanes<T>>(&self, from: &LineBlock<T>, (at, len): (usize, usize)) {
         let (src, dst) = (from.as_ptr().cast(), self.all.gx.add(at).0);
         let all =
             TransposeBlock { src, src_stride: SIDE, rows: len, cols: self.lines, dst, dst_stride: self.all.c.at.n };
@@ -88,10 +88,10 @@ impl<T: SimdReal> RowGroup<'_, T> {
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for RowGroup<'_, T> {
+impl<T: SimdReal> WithLanes<T> for LineGroup<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let Rows { c, x: xs, gy: gys, .. } = self.all;
+        let LineRows { c, x: xs, gy: gys, .. } = self.all;
         let none = [[T::ZERO; SIDE]; SIDE];
         let (mut x, mut gy, mut to) = (none, none, none);
         // For each element the product of those before it.

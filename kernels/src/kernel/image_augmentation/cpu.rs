@@ -1,5 +1,8 @@
 //! On the host: row by row, in loops that the compiler makes vectors of where it can.
 
+// Several arrays go by one index.
+#![allow(clippy::needless_range_loop)]
+
 use super::Augmentation;
 use super::parameters::Alteration;
 use crate::pool::tasks::{self, Shared};

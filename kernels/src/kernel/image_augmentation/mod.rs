@@ -9,7 +9,7 @@ use crate::array::{Data, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::random::{DrawSource, RandomSeed};
+use crate::random::{DrawSource, LastDraw, RandomSeed};
 use crate::shape::Shape;
 use crate::with_real;
 
@@ -84,6 +84,10 @@ pub struct ImageAugmentation {
 impl Call for ImageAugmentation {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         self.augmentation.run(random::next(&self.seed, run)?, &x[0].data, &y[0].data)
+    }
+
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {

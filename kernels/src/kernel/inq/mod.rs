@@ -7,7 +7,7 @@ use crate::array::{Data, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::random::RandomSeed;
+use crate::random::{LastDraw, RandomSeed};
 use crate::with_real;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -148,6 +148,13 @@ impl Call for Inq {
         let bias = x.get(3).map(|b| View::new(b.shape, b.data.clone()));
         let own = [View::new(x[0].shape, x[0].data.clone()), View::new(x[1].shape, weight)];
         self.layer.forward(run, &own.into_iter().chain(bias).collect::<Vec<View>>(), y)
+    }
+
+    fn last_draw(&self) -> Option<LastDraw> {
+        match &self.selection {
+            InqSelection::Random(seed) => Some(seed.last()),
+            InqSelection::Largest => None,
+        }
     }
 
     fn needs(&self, want: &[bool]) -> Option<Needs> {

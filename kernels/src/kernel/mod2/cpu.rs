@@ -116,14 +116,14 @@ fn shifted_of<T: Whole>(left: bool, x: &[T], by: &[T], y: &mut [T]) -> Result<()
     }
     tasks::parts(y, TASK, |task, y| {
         let at = task * TASK..task * TASK + y.len();
-        let job = Shifts { left, x: &x[at.clone()], by: &by[at], y: tasks::Shared(y.as_mut_ptr()) };
+        let job = ShiftedPart { left, x: &x[at.clone()], by: &by[at], y: tasks::Shared(y.as_mut_ptr()) };
         // SAFETY: y has as many elements as x and by, and is this task's.
         unsafe { simd::run::<f64>(&job) };
     });
     Ok(())
 }
 
-struct Shifts<'a, T> {
+struct ShiftedPart<'a, T> {
     left: bool,
     x: &'a [T],
     by: &'a [T],
@@ -131,7 +131,7 @@ struct Shifts<'a, T> {
 }
 
 /// Vectors of whole numbers: those that the compiler makes, with the instructions that it may use here.
-impl<T: Whole> Body<f64> for Shifts<'_, T> {
+impl<T: Whole> Body<f64> for ShiftedPart<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = f64>>(&self) {
         // SAFETY: the caller's promise.

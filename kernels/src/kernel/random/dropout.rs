@@ -59,6 +59,10 @@ impl Call for Dropout {
         Ok(())
     }
 
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
+    }
+
     fn saves(&self, _dtype: DType) -> Option<usize> {
         Some(philox::note(self.n))
     }

@@ -4,9 +4,9 @@ use super::{cuda, next};
 use crate::array::Place;
 use crate::call::{Call, Run, View, ViewMut};
 use crate::error::Result;
-use crate::random::RandomSeed;
 use crate::random::philox;
 use crate::random::philox::Distribution;
+use crate::random::{LastDraw, RandomSeed};
 use crate::with_real;
 
 /// How numbers are distributed.
@@ -46,5 +46,9 @@ impl Call for Rand {
             }
         }
         Ok(())
+    }
+
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
     }
 }

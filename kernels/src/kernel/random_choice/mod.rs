@@ -77,6 +77,10 @@ impl Call for RandomChoice {
         self.choice.scratch()
     }
 
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
+    }
+
     fn saves(&self, _dtype: DType) -> Option<usize> {
         Some(self.choice.rows.saturating_mul(self.choice.picks).saturating_mul(DType::I64.size()))
     }
@@ -88,8 +92,8 @@ impl Call for RandomChoice {
     /// Both inputs have the same gradient. On the host, since a GPU keeps no numbers.
     fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let Some(gy) = &gy[0] else {
-            let written = gx.iter().flatten().filter(|gx| gx.output == Output::Write);
-            return written.map(|gx| ops::fill(&gx.data, 0.0)).collect();
+            let mut written = gx.iter().flatten().filter(|gx| gx.output == Output::Write);
+            return written.try_for_each(|gx| ops::fill(&gx.data, 0.0));
         };
         let chosen = run.saved::<ChosenElements>().ok_or_else(|| {
             Error::graph("the picks of the forward pass are missing").hint("call forward() before backward()")

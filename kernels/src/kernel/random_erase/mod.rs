@@ -97,6 +97,10 @@ impl Call for RandomErase {
         self.erasure.run(random::next(&self.seed, run)?, &x[0].data, &y[0].data, Erased::Replaced)
     }
 
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
+    }
+
     fn scratch(&self, dtype: DType) -> [usize; 2] {
         self.erasure.scratch(dtype, true)
     }

@@ -125,6 +125,10 @@ impl Call for RandomMove {
         self.moves.run(random::next(&self.seed, run)?, &x[0].data, &y[0].data, false)
     }
 
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
+    }
+
     fn scratch(&self, dtype: DType) -> [usize; 2] {
         self.moves.scratch(dtype)
     }

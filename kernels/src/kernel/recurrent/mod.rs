@@ -14,7 +14,7 @@ use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Formula;
-use crate::random::RandomSeed;
+use crate::random::{LastDraw, RandomSeed};
 use crate::tile::Walk;
 
 /// What is done in a step.
@@ -260,6 +260,10 @@ impl Call for Recurrent {
             None => {}
         }
         Ok(())
+    }
+
+    fn last_draw(&self) -> Option<LastDraw> {
+        Some(self.seed.last())
     }
 
     fn multiplications(&self) -> f64 {

@@ -1,5 +1,8 @@
 //! On the host.
 
+// Several arrays go by one index.
+#![allow(clippy::needless_range_loop)]
+
 use super::{Order, TopK};
 use crate::array::Output;
 use crate::array::scratch::{AnyBits, Scratch};

@@ -271,11 +271,11 @@ pub fn dropout_noted<T: Float>(kept: &[u8], p: f64, y: &mut [T], x: &[T], add: b
     parts(y, GROUP * TASK, |task, y| {
         let (x, kept) = (&x[task * GROUP * TASK..][..y.len()], &kept[task * note(GROUP * TASK)..]);
         // SAFETY: y is this task's own.
-        unsafe { simd::run::<T>(&Noted { kept, scale, y: Shared(y.as_mut_ptr()), x, add }) };
+        unsafe { simd::run::<T>(&NotedMask { kept, scale, y: Shared(y.as_mut_ptr()), x, add }) };
     });
 }
 
-struct Noted<'a, T> {
+struct NotedMask<'a, T> {
     kept: &'a [u8],
     scale: T,
     y: Shared<T>,
@@ -283,7 +283,7 @@ struct Noted<'a, T> {
     add: bool,
 }
 
-impl<T: Float> Noted<'_, T> {
+impl<T: Float> NotedMask<'_, T> {
     #[inline(always)]
     fn each<const ADD: bool>(&self, y: &mut [T]) {
         let rows = y.chunks_mut(NOTE).zip(self.x.chunks(NOTE)).enumerate();
@@ -297,7 +297,7 @@ impl<T: Float> Noted<'_, T> {
     }
 }
 
-impl<T: Float> Body<T> for Noted<'_, T> {
+impl<T: Float> Body<T> for NotedMask<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {
         // SAFETY: the caller's promise.

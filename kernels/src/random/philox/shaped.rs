@@ -36,7 +36,7 @@ pub enum Distribution {
 pub fn shaped<T: SimdReal>(d: Draw, y: &mut [T], distribution: Distribution) {
     let sampler = distribution.sampler();
     parts(y, TASK, |task, y| {
-        let mut made = [Turn { words: [0; GROUP], normal: [0.0; BLOCKS] }; TURNS];
+        let mut made = [PairTurn { words: [0; GROUP], normal: [0.0; BLOCKS] }; TURNS];
         let made = &mut made[..sampler.turns()];
         for (k, y) in y.chunks_mut(BLOCKS).enumerate() {
             let first = (task * TASK + k * BLOCKS) as u64;
@@ -56,12 +56,12 @@ pub fn shaped<T: SimdReal>(d: Draw, y: &mut [T], distribution: Distribution) {
 
 /// A turn of neighbours: the words of their blocks, and a normal number of the first two of each.
 #[derive(Clone, Copy)]
-struct Turn {
+struct PairTurn {
     words: [u32; GROUP],
     normal: [f64; BLOCKS],
 }
 
-impl Turn {
+impl PairTurn {
     fn find_normal(&mut self) {
         let (words, mut radius, mut turns) = (&self.words, [0.0; BLOCKS], [0.0; BLOCKS]);
         for i in 0..BLOCKS {
@@ -92,7 +92,7 @@ impl Body<f64> for Cosines {
 
 /// The coefficients of fdlibm for angles up to an eighth of a turn.
 const COSINE: [f64; 6] = [
-    4.166_666_666_666_660_2e-2,
+    4.166_666_666_666_66e-2,
     -1.388_888_888_887_411e-3,
     2.480_158_728_947_673e-5,
     -2.755_731_435_139_066_3e-7,
@@ -139,7 +139,7 @@ struct ElementWords<'a> {
     element: u64,
     turn: u32,
     /// The first turns of this element and its neighbours.
-    made: &'a [Turn],
+    made: &'a [PairTurn],
 }
 
 impl ElementWords<'_> {

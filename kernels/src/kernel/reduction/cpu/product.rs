@@ -1,5 +1,8 @@
 //! Products over axes, and their gradient, which is right where elements are zero: no division.
 
+// Several arrays go by one index.
+#![allow(clippy::needless_range_loop)]
+
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
@@ -214,41 +217,41 @@ impl<T: SimdReal> WithLanes<T> for ProductGroup<'_, '_, T> {
         let mut left = Scratch::filled(places.groups.len(), [T::ONE; SIDE]);
         // SAFETY: L's features are on.
         unsafe {
-            let mut product = Group::<T, L>::load(&[]);
+            let mut product = ProductLanes::<T, L>::load(&[]);
             for (left, &[at, n]) in left.iter_mut().zip(places.groups.iter()) {
                 product.store(left);
-                product = product.times(Group::load(&x[self.base + at..][..self.width(n)]));
+                product = product.times(ProductLanes::load(&x[self.base + at..][..self.width(n)]));
             }
             let mut lanes = [T::ONE; SIDE];
             product.store(&mut lanes);
-            let mut right = Group::<T, L>::load(&self.begin(&lanes));
+            let mut right = ProductLanes::<T, L>::load(&self.begin(&lanes));
             for (left, &[at, n]) in left.iter().zip(places.groups.iter()).rev() {
                 let n = self.width(n);
                 // SAFETY: inside the gradient; each result has elements of its own.
                 let gx = gx.slice(self.base + at, n);
-                let gradient = Group::load(left).times(right);
-                let gradient = if *add { gradient.plus(Group::load(gx)) } else { gradient };
+                let gradient = ProductLanes::load(left).times(right);
+                let gradient = if *add { gradient.plus(ProductLanes::load(gx)) } else { gradient };
                 gradient.store(gx);
-                right = right.times(Group::load(&x[self.base + at..][..n]));
+                right = right.times(ProductLanes::load(&x[self.base + at..][..n]));
             }
         }
     }
 }
 
 /// Numbers side by side, in vectors.
-struct Group<T: SimdReal, L: Lanes<T>>([L::V; SIDE / 4]);
+struct ProductLanes<T: SimdReal, L: Lanes<T>>([L::V; SIDE / 4]);
 
-impl<T: SimdReal, L: Lanes<T>> Clone for Group<T, L> {
+impl<T: SimdReal, L: Lanes<T>> Clone for ProductLanes<T, L> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: SimdReal, L: Lanes<T>> Copy for Group<T, L> {}
+impl<T: SimdReal, L: Lanes<T>> Copy for ProductLanes<T, L> {}
 
 /// # Safety (of all)
 /// Inside `enter` of L.
-impl<T: SimdReal, L: Lanes<T>> Group<T, L> {
+impl<T: SimdReal, L: Lanes<T>> ProductLanes<T, L> {
     /// Some numbers, and 1 in the other lanes.
     #[inline(always)]
     unsafe fn load(x: &[T]) -> Self {
@@ -266,7 +269,7 @@ impl<T: SimdReal, L: Lanes<T>> Group<T, L> {
             for i in 0..SIDE / L::N {
                 v[i] = L::load(x.as_ptr().add(i * L::N));
             }
-            Group(v)
+            ProductLanes(v)
         }
     }
 

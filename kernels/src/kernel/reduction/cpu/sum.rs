@@ -164,7 +164,7 @@ impl<T: SimdReal> ResultRows<'_, T> {
         }
         let y = Shared(y.as_mut_ptr());
         // SAFETY: as above.
-        unsafe { simd::run::<T>(&Columns { rows: self, base, y, width: to - from }) };
+        unsafe { simd::run::<T>(&SumColumns { rows: self, base, y, width: to - from }) };
     }
 
     /// The one sum of row `r`, its neighbouring elements in parts that all threads share.
@@ -193,14 +193,14 @@ const STRIP: usize = 64;
 const AHEAD: usize = 6;
 
 /// Neighbouring results, to which the rows from `base` on are added, strip by strip.
-struct Columns<'a, 'b, T> {
+struct SumColumns<'a, 'b, T> {
     rows: &'a ResultRows<'b, T>,
     base: usize,
     y: Shared<T>,
     width: usize,
 }
 
-impl<T: SimdReal> Columns<'_, '_, T> {
+impl<T: SimdReal> SumColumns<'_, '_, T> {
     /// Adds all rows of a strip, a block of rows at a time.
     #[inline(always)]
     fn strip(&self, from: usize, y: &mut [T], row: impl Fn(usize) -> usize) {
@@ -209,7 +209,7 @@ impl<T: SimdReal> Columns<'_, '_, T> {
         let mut sum = [T::ZERO; STRIP];
         for first in (0..n).step_by(BLOCK) {
             // Few rows go to the result at once.
-            let begin = if n <= BLOCK { y.as_ref() } else { &[] };
+            let begin: &[T] = if n <= BLOCK { &*y } else { &[] };
             sum[..begin.len()].copy_from_slice(begin);
             sum[begin.len()..].fill(T::ZERO);
             for k in first..n.min(first + BLOCK) {
@@ -232,7 +232,7 @@ impl<T: SimdReal> Columns<'_, '_, T> {
     }
 }
 
-impl<T: SimdReal> Body<T> for Columns<'_, '_, T> {
+impl<T: SimdReal> Body<T> for SumColumns<'_, '_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {
         // SAFETY: the caller's promise.

@@ -1,5 +1,8 @@
 //! With channels side by side: images are turned so that a place reads, or adds to, a vector of channels at each tap.
 
+// Several arrays go by one index.
+#![allow(clippy::needless_range_loop)]
+
 use super::taps::{BLOCK, LookUp, WarpSlopes, WarpTaps};
 use super::{PlaceGradients, each_block, with_taps};
 use crate::array::scratch::{Scratch, counted};
@@ -58,7 +61,7 @@ unsafe fn turn<T: SimdReal, L: Lanes<T>>(src: *const T, src_stride: usize, chann
 }
 
 /// Images turned, for reading.
-struct Turn<'a, T> {
+struct TurnSides<'a, T> {
     w: &'a Warp,
     x: &'a [T],
     to: SendPtr<T>,
@@ -72,7 +75,7 @@ struct TurnPart<T> {
     dst: SendPtr<T>,
 }
 
-impl<T: SimdReal> Choose<T> for Turn<'_, T> {
+impl<T: SimdReal> Choose<T> for TurnSides<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let (w, image, groups) = (self.w, self.w.image(), groups(self.w));
         let parts = (image + 1).div_ceil(TURN);
@@ -103,12 +106,12 @@ impl<T: SimdReal> WithLanes<T> for TurnPart<T> {
 
 fn turned_images<T: SimdReal>(w: &Warp, x: &[T]) -> Result<Data> {
     let images = Data::new(T::DTYPE, w.batch * groups(w) * turned(w))?;
-    dispatch(Turn { w, x, to: SendPtr(images.as_mut_slice::<T>().as_mut_ptr()) });
+    dispatch(TurnSides { w, x, to: SendPtr(images.as_mut_slice::<T>().as_mut_ptr()) });
     Ok(images)
 }
 
 /// Places read, or added to: a whole pass.
-struct Pass<'a, T> {
+struct SidesPass<'a, T> {
     w: &'a Warp,
     grid: &'a [T],
     mask: Option<&'a [T]>,
@@ -126,7 +129,7 @@ enum Reading<T> {
 }
 
 /// A block of places, of some channels.
-struct Block<'a, T> {
+struct SidesBlock<'a, T> {
     w: &'a Warp,
     taps: &'a WarpTaps<T>,
     n: usize,
@@ -140,7 +143,7 @@ struct Block<'a, T> {
     is_read: bool,
 }
 
-impl<T: SimdReal> Pass<'_, T> {
+impl<T: SimdReal> SidesPass<'_, T> {
     /// Of the places `first .. end` of image b, in the channels of a group, with the images that are read.
     fn block<'b>(
         &'b self,
@@ -148,9 +151,9 @@ impl<T: SimdReal> Pass<'_, T> {
         taps: &'b WarpTaps<T>,
         [b, group, first, end]: [usize; 4],
         lines: &'b mut [[T; SIDE]; BLOCK],
-    ) -> Block<'b, T> {
+    ) -> SidesBlock<'b, T> {
         let (w, c) = (self.w, group * SIDE);
-        Block {
+        SidesBlock {
             w,
             taps,
             n: end - first,
@@ -171,7 +174,7 @@ impl<T: SimdReal> Pass<'_, T> {
             for group in 0..groups(w) {
                 let block = self.block(images, &look.taps, [b, group, first, end], lines);
                 // SAFETY: L is what the machine has; each block of places is one task's.
-                unsafe { L::enter(Block { is_read: true, ..block }) };
+                unsafe { L::enter(SidesBlock { is_read: true, ..block }) };
             }
         });
     }
@@ -185,7 +188,7 @@ impl<T: SimdReal> Pass<'_, T> {
             for group in 0..groups(w) {
                 let block = self.block(images, &look.taps, [b, group, first, end], lines);
                 // SAFETY: as above.
-                unsafe { L::enter(Block { slopes: Some((slopes, &mut sums)), ..block }) };
+                unsafe { L::enter(SidesBlock { slopes: Some((slopes, &mut sums)), ..block }) };
             }
             for (p, a) in (first..end).flat_map(|p| (3 - w.dims..3).map(move |a| (p, a))) {
                 // SAFETY: as above.
@@ -207,7 +210,7 @@ impl<T: SimdReal> Pass<'_, T> {
                 let rows = SendPtr(sums.as_mut_ptr());
                 let block = self.block(rows, &look.taps, [b, group, first, end], &mut lines);
                 // SAFETY: L is what the machine has; the sums are this task's own.
-                unsafe { L::enter(Block { rows, ..block }) };
+                unsafe { L::enter(SidesBlock { rows, ..block }) };
             }
             let (c, src) = (group * SIDE, SendPtr::of(&sums));
             let dst = gx.add((b * w.channels + c) * image);
@@ -245,7 +248,7 @@ impl<T: SimdReal> WithLanes<T> for TurnBack<T> {
     }
 }
 
-impl<T: SimdReal> Choose<T> for Pass<'_, T> {
+impl<T: SimdReal> Choose<T> for SidesPass<'_, T> {
     fn with<L: Lanes<T>>(self) {
         match self.what {
             Reading::Gather(images) => self.gather::<L>(images),
@@ -255,7 +258,7 @@ impl<T: SimdReal> Choose<T> for Pass<'_, T> {
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for Block<'_, T> {
+impl<T: SimdReal> WithLanes<T> for SidesBlock<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(mut self) {
         let (w, n, places) = (self.w, self.n, self.w.places());
@@ -284,7 +287,7 @@ impl<T: SimdReal> WithLanes<T> for Block<'_, T> {
     }
 }
 
-impl<T: SimdReal> Block<'_, T> {
+impl<T: SimdReal> SidesBlock<'_, T> {
     /// The channels of what tap t of place p reads.
     ///
     /// # Safety
@@ -300,7 +303,7 @@ impl<T: SimdReal> Block<'_, T> {
 /// # Safety
 /// The image is there.
 #[inline(always)]
-unsafe fn read<T: SimdReal, const K: usize>(b: &mut Block<T>) {
+unsafe fn read<T: SimdReal, const K: usize>(b: &mut SidesBlock<T>) {
     for p in 0..b.n {
         let mut sum = [T::ZERO; SIDE];
         for t in 0..K {
@@ -317,7 +320,7 @@ unsafe fn read<T: SimdReal, const K: usize>(b: &mut Block<T>) {
 /// # Safety
 /// The image is there, and this thread's own.
 #[inline(always)]
-unsafe fn add<T: SimdReal, const K: usize>(b: &mut Block<T>) {
+unsafe fn add<T: SimdReal, const K: usize>(b: &mut SidesBlock<T>) {
     for p in 0..b.n {
         let line = b.lines[p];
         for t in 0..K {
@@ -335,7 +338,7 @@ unsafe fn add<T: SimdReal, const K: usize>(b: &mut Block<T>) {
 /// # Safety
 /// The image is there.
 #[inline(always)]
-unsafe fn slopes<T: SimdReal, const D: usize, const K: usize>(b: &mut Block<T>) {
+unsafe fn slopes<T: SimdReal, const D: usize, const K: usize>(b: &mut SidesBlock<T>) {
     let Some((slopes, sums)) = b.slopes.take() else { return };
     for p in 0..b.n {
         let (line, mut by) = (b.lines[p], [[T::ZERO; SIDE]; D]);
@@ -375,18 +378,18 @@ fn product<T: SimdReal>(a: &[T; SIDE], b: &[T; SIDE]) -> T {
 pub(super) fn gather<T: SimdReal>(w: &Warp, x: &[T], grid: &[T], mask: Option<&[T]>, y: &mut [T]) -> Result<()> {
     let images = turned_images(w, x)?;
     let what = Reading::Gather(SendPtr::of(images.as_slice()));
-    dispatch(Pass { w, grid, mask, y: SendPtr(y.as_mut_ptr()), what });
+    dispatch(SidesPass { w, grid, mask, y: SendPtr(y.as_mut_ptr()), what });
     Ok(())
 }
 
 pub(super) fn spread<T: SimdReal>(w: &Warp, gy: &[T], grid: &[T], mask: Option<&[T]>, gx: &mut [T], output: Output) {
     let what = Reading::Spread(SendPtr(gx.as_mut_ptr()), output);
-    dispatch(Pass { w, grid, mask, y: SendPtr::of(gy), what });
+    dispatch(SidesPass { w, grid, mask, y: SendPtr::of(gy), what });
 }
 
 pub(super) fn by_places<T: SimdReal>(w: &Warp, [x, gy, grid]: [&[T]; 3], to: PlaceGradients<T>) -> Result<()> {
     let images = turned_images(w, x)?;
     let what = Reading::Places(SendPtr::of(images.as_slice()), to);
-    dispatch(Pass { w, grid, mask: None, y: SendPtr::of(gy), what });
+    dispatch(SidesPass { w, grid, mask: None, y: SendPtr::of(gy), what });
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! Places of a block, looked up together for all channels: what each reads, with which weights. Along the axes by loops that the
 //! compiler makes vectors of, where the padding lets it.
 
+// Several arrays go by one index.
+#![allow(clippy::needless_range_loop)]
+
 use crate::kernel::warp::{Padding, Warp};
 use crate::simd::{self, Body, SimdReal, Vector};
 
