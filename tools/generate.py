@@ -216,8 +216,8 @@ def graph_md(name: str) -> list[str]:
 
 
 MISSING = """\
-Every public name of NNabla 1.39 is there. Generated from `python/nnrs/_missing.py` by `tools/generate.py`, which lists those
-that are not: a name in the list raises an AttributeError that says so, a module a ModuleNotFoundError.
+Every public name of NNabla 1.39 is there. Generated from `python/nnrs/_missing.py` by `tools/generate.py`, which lists
+those that are not: a name in the list raises an AttributeError that says so, a module a ModuleNotFoundError.
 
 Nothing is a silent stub: names that are there, but are not meant to do their work here, are an UnsupportedError (a
 RuntimeError) when they are used, not when they are imported. These are files of other libraries (`nnrs.utils.converter`

@@ -2323,8 +2323,8 @@ _BIT_SHIFT = _index('bit_shift')
 
 @_checked
 def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave the width of x's
-     type (64 bits where that is not a whole number's) are lost. No gradient.
+    """Moves the bits of whole numbers: to the left, with zeros from the right, or the other way. Bits that leave x's type (64 bits
+     where that is not one of whole numbers) are lost. No gradient.
 
     Args:
         x: N-D array of whole numbers.
@@ -2334,7 +2334,7 @@ def bit_shift(x: A, shift: A, direction: str = 'LEFT', n_outputs: int = -1, outp
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: N-D array of the inputs' joint shape, of 64-bit whole numbers.
+        y: N-D array of the inputs' joint shape, of whole numbers of x's type, or else of 64 bits.
 
     Raises:
         ValueError: For another direction than 'LEFT' and 'RIGHT', or a negative distance (on a GPU: 0).
