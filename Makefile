@@ -137,9 +137,13 @@ test-gpu: .venv-test/.installed
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "leaky_relu or where"
 
+# The tests that run kernels on sizes and values of their own; the others run the same ones.
+KERNEL_TESTS := $(patsubst %,tests/test_%.py,functions random_functions array_sizes row_sizes layer_sizes empty_arrays \
+  not_a_number mixed_precision solvers parametric_functions)
+
 races: .venv-test/.installed ## Look for threads of a kernel that use one number of an array without a barrier between
 	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate:2 $(PYTEST) tests/test_gpu.py tests/test_gpu_numbers.py
-	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) --ignore=tests/test_huge_graphs.py
+	NNRS_EMULATE_RACES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) $(KERNEL_TESTS)
 	NNRS_EMULATE_RACES=1 NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 
 # Last, and pytest last in it: its summary ends the output.

@@ -30,14 +30,14 @@ __device__ inline void copy_rows(const long long *x, const W *w, Blocks blocks, 
 }
 
 // Rows of x to the rows of y at the given numbers, which are written; without x they become 0. Where several rows go to one,
-// the last one stays, as `last` says.
+// the last one alone does, as `last` says.
 template <class W>
 __device__ inline void put_rows(const long long *numbers, const u32 *last, const W *x, long long rows, long long width,
                                 W *y, long long n) {
   for (long long i = first(); i < n; i += step()) {
     long long column = i;
     const long long pick = divide(column, width), row = numbers[pick];
-    if (row < 0 || row >= rows || (last && last[row] != pick + 1)) continue;
+    if (row < 0 || row >= rows || last[row] != pick + 1) continue;
     W v = {};
     if (x) v = x[i];
     y[row * width + column] = v;

@@ -51,16 +51,14 @@ pub fn put(numbers: &Data, x: Option<&Data>, width: usize, y: &Data) -> Result<(
     if numbers.len() >= u32::MAX as usize {
         return Err(Error::unsupported("writing to 2^32 places and more has no kernel on a GPU"));
     }
-    let last = x.map(|_| Data::new_at(y.place(), DType::U32, rows)).transpose()?;
-    if let Some(last) = &last {
-        convert::fill(last, 0.0)?;
-        let launch = gpu.launch("gather", "gather_last")?.data(numbers).size(rows).data(last);
-        // SAFETY: one element for each row; other numbers are left out.
-        unsafe { launch.size(numbers.len()).run(gpu.grid(numbers.len()))? };
-    }
+    let last = Data::new_at(y.place(), DType::U32, rows)?;
+    convert::fill(&last, 0.0)?;
+    let launch = gpu.launch("gather", "gather_last")?.data(numbers).size(rows).data(&last);
+    // SAFETY: one element for each row; other numbers are left out.
+    unsafe { launch.size(numbers.len()).run(gpu.grid(numbers.len()))? };
     let size = word(bytes, &[x.unwrap_or(y), y]);
     let n = numbers.len() * bytes / size;
-    let launch = gpu.launch("gather", "gather_put")?.data(numbers).maybe(last.as_ref()).maybe(x).size(rows);
+    let launch = gpu.launch("gather", "gather_put")?.data(numbers).data(&last).maybe(x).size(rows);
     // SAFETY: x has a row for each number, y that many rows.
     unsafe { launch.size(bytes / size).data(y).size(size).size(n).run(gpu.grid(n)) }
 }
