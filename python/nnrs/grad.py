@@ -12,6 +12,7 @@ from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, check_flag, check_list, describe, message
 from .function import PythonFunction
 
+
 def grad(
     outputs: Variable | Sequence[Variable],
     inputs: Variable | Sequence[Variable],

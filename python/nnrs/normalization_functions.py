@@ -418,4 +418,5 @@ class BatchNormalizationInOutAdapter:
             raise ArgumentError(message("BatchNormalizationInOutAdapter.inv", "y", "a call before", "none"))
         return F.transpose(F.reshape(y, self.transposed_shape), self.inv_transpose_axes)
 
+
 check_functions(globals(), are_whole=True)

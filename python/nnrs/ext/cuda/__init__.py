@@ -72,6 +72,7 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
         add_available_context(name)
     return context
 
+
 def _number(function: str, device: str | int, argument: str = "device") -> int:
     """The number of a GPU that is there."""
     devices = get_devices()
