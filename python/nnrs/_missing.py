@@ -19,6 +19,7 @@ def missing_name(module: str, name: str) -> AttributeError:
         module: The module's whole name, as in `sys.modules`.
         name: What it was asked for.
 
+    >>> import nnrs.functions
     >>> print(missing_name("nnrs.functions", "Relu"))
     module 'nnrs.functions' has no attribute 'Relu'
       hint: did you mean 'relu'?
