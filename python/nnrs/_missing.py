@@ -22,7 +22,7 @@ def missing_name(module: str, name: str) -> AttributeError:
     >>> import nnrs.functions
     >>> print(missing_name("nnrs.functions", "Relu"))
     module 'nnrs.functions' has no attribute 'Relu'
-      hint: did you mean 'relu'?
+      hint: did you mean 'relu' or 'relu6' or 'prelu'?
     """
     text = f"module '{module}' has no attribute '{name}'"
     # Names with underscores are asked for by tools that look whether they are there, mostly.
