@@ -47,21 +47,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A name that NNabla has in every module and nnrs has not, of a member and of a module.
-
-    What nnrs says then is tested with it, so that no test depends on what is still in the list.
-    """
-    from nnrs import _missing
-
-    name = "later_name"
-    for module in ("", "functions", "parametric_functions", "solvers", "function", "grad", "parameter", "ext.cuda"):
-        monkeypatch.setitem(_missing.NAMES, module, name)
-    monkeypatch.setattr(_missing, "MODULES", frozenset({name, f"{name}.inner", f"utils.{name}"}))
-    return name
-
-
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test that passes no more functions, variables and bytes are alive than before it."""

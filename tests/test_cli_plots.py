@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import nnrs as nn
 from nnrs.utils.cli import cli
 
 NETWORK = str(Path(__file__).parent / "golden" / "cli" / "network.nnp")
@@ -96,3 +97,18 @@ def test_errors_name_the_command_and_its_own_arguments(run: Run, tmp_path: Path)
     ):
         status, _, err = run(*args)
         assert status == 1 and any(line.startswith(text) for line in err.splitlines()), err
+
+
+@pytest.mark.parametrize("limit", ["nan", "-inf", "1e999"])
+def test_limits_of_axes_are_finite(run: Run, limit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.txt").write_text("0 1\n")
+    with pytest.raises(SystemExit) as end:
+        run("plot_series", tmp_path / "s.txt", f"-T={limit}", "-o", tmp_path / "s.png")
+    assert end.value.code == 2 and f"expected a finite number, got {limit}" in capsys.readouterr().err
+
+
+def test_a_folder_that_has_the_name_of_a_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("")
+    nn.save_parameters(tmp_path / "p.h5", params={"a": nn.Variable((1,))})
+    status, _, err = run("decode_param", "-p", tmp_path / "p.h5", "-o", tmp_path / "s")
+    assert status == 1 and err.endswith(f"cannot make the folder '{tmp_path / 's'}': a file has that name\n")

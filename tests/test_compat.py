@@ -76,9 +76,8 @@ def test_install_makes_nnabla_mean_nnrs():
         "assert nn is nnrs and nn.parametric_functions is PF and PF.__name__ == 'nnrs.parametric_functions'\n"
         "assert nn.initializer is nnrs.initializer and nnrs.parameter.__spec__.name == 'nnrs.parameter'\n"
         "assert nnabla_ext.cpu.get_device_count() == 1\n"
-        "nnrs._missing.MODULES = frozenset({'utils.later_name'})\n"
-        "try:\n    import nnabla.utils.later_name\n"
-        "except ModuleNotFoundError as e:\n    assert 'not in this version of nnrs yet' in str(e), e\n"
+        "try:\n    import nnabla.utils.no_such\n"
+        "except ModuleNotFoundError as e:\n    assert str(e) == \"No module named 'nnabla.utils.no_such'\", e\n"
         "else:\n    raise AssertionError\n"
         "nnrs.compat.uninstall(); nnrs.compat.uninstall()\n"
         "import sys\n"
@@ -135,14 +134,10 @@ def test_modules_that_scripts_of_nnabla_name():
         "from nnabla.solver import *\n"
         "assert Momentum is S.Momentum and SolverState is S.SolverState\n"
         "assert nnabla.dtypes.np_dtpye_to_int[np.float32] == 11 and nnabla.dtypes.int_to_np_dtype[5] is np.int32\n"
-        "nn._missing.NAMES['solvers'] = 'Later'\n"
-        "try: S.Later\n"
-        "except AttributeError as e: print(e)\n"
         "try: S.nonsense\n"
         "except AttributeError as e: print(e)\n"
     )
     assert done.stdout.splitlines() == [
-        "nnrs.solver.Later is not in this version of nnrs yet; NNabla 1.39 has it",
         "module 'nnrs.solver' has no attribute 'nonsense'",
     ], done.stderr
 
@@ -230,7 +225,7 @@ def test_a_wrong_wish_for_emulated_gpus_is_one_clear_error(wish):
     assert known in done.stderr or "wants a build with the feature 'emulate'" in done.stderr, done.stderr
 
 
-def test_both_names_of_the_cuda_backend_have_the_same_functions(later):
+def test_both_names_of_the_cuda_backend_have_the_same_functions():
     from nnrs.ext import cuda, cudnn
 
     names = {
@@ -239,8 +234,6 @@ def test_both_names_of_the_cuda_backend_have_the_same_functions(later):
     assert {n for n in names if n[0] != "_"} - {"made"} | {"StreamEventHandler"} == set(cudnn.__all__)
     assert all(getattr(cuda, n) is getattr(cudnn, n) for n in cudnn.__all__ if n != "context")
     for module in (cuda, cudnn):
-        with pytest.raises(AttributeError, match=f"{later} is not in this version of nnrs yet; NNabla 1.39"):
-            getattr(module, later)
         with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
             _ = module.nonsense
 

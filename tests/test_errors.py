@@ -260,13 +260,6 @@ def test_errors_have_their_classes():
     assert issubclass(nn.Error, Exception) and nn.Error.__module__ == "nnrs"
 
 
-def test_names_of_nnabla_that_are_still_to_come(later):
-    for module in (nn, F):
-        with pytest.raises(AttributeError, match=f"nnrs.*{later} .*NNabla"):
-            getattr(module, later)
-        assert not hasattr(module, later)
-
-
 def test_unknown_names():
     for module in (nn, F):
         with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):

@@ -17,6 +17,7 @@ from file_helpers import contents, expected, fresh, make, parameter_file, values
 from nnrs import _files
 from nnrs.parameter import get_parameter, get_parameter_or_create, set_parameter
 from nnrs.utils.get_file_handle import get_file_handle_load
+from nnrs.utils.save import save
 
 HERE = pathlib.Path(__file__).parent
 ORACLE = os.environ.get("NNRS_ORACLE", "/opt/nnrs-env/oracle/bin/python")
@@ -279,6 +280,29 @@ def test_failed_save_leaves_the_old_file(path, monkeypatch):
                 nn.save_parameters(path)
         assert path.read_bytes() == old
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_nobody_can_make_again_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """Parameters, states and networks; pictures and tables do not wait for the disk."""
+    make([("a", np.ones(2), True)])
+    solver = nn.solvers.Momentum()
+    solver.set_parameters(nn.get_parameters())
+    x = nn.Variable((1, 2))
+    net = {"networks": [{"name": "net", "batch_size": 1, "outputs": {"y": nn.functions.relu(x)}, "names": {"x": x}}]}
+    flushed = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    for write in (
+        lambda: nn.save_parameters(tmp_path / "p.h5"),
+        lambda: nn.save_parameters(tmp_path / "p.safetensors"),
+        lambda: solver.save_states(tmp_path / "s.h5"),
+        lambda: save(tmp_path / "n.nnp", net),
+    ):
+        write()
+        assert len(flushed) == 2  # the file and its folder
+        flushed.clear()
+    with _files.atomic_path(tmp_path / "table.csv") as temporary:
+        pathlib.Path(temporary).write_text("1\n")
+    assert flushed == [] and (tmp_path / "table.csv").read_text() == "1\n"
 
 
 def broken(*_):

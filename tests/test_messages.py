@@ -6,7 +6,6 @@ Whole texts are in tests/golden/errors.txt (test_errors.py).
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,31 +259,6 @@ def test_hooks_that_are_no_functions_are_refused_at_once():
     refused(lambda: nn.forward_all([y], function_pre_hook=3), TypeError, "argument 'function_pre_hook'")
     refused(lambda: S.Adam().update(3), TypeError, "argument 'pre_hook'")
     y.forward()
-
-
-# --- what is not there ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("where", ["{}", "{}.inner", "utils.{}"])
-def test_modules_of_nnabla_that_are_still_to_come(where, later):
-    name = where.format(later)
-    with pytest.raises(ModuleNotFoundError, match=f"nnrs.{name.split('.')[0]}.* is not in this version .*NNabla") as e:
-        __import__(f"nnrs.{name}")
-    assert isinstance(e.value, nn.Error)
-
-
-def test_unknown_modules(later):
-    with pytest.raises(ModuleNotFoundError, match="No module named"):
-        __import__("nnrs.no_such_module")
-    with pytest.raises(AttributeError, match=f"nnrs.{later} is not in this version"):
-        getattr(nn, later)
-
-
-@pytest.mark.parametrize("module", ["solver", "parameter", "grad", "solvers", "function", "functions"])
-def test_members_of_modules_that_are_still_to_come(module, later):
-    __import__(f"nnrs.{module}")
-    with pytest.raises(AttributeError, match=f"{later}.*NNabla"):
-        getattr(sys.modules[f"nnrs.{module}"], later)
 
 
 def test_classes_of_functions_are_there():

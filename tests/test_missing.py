@@ -1,4 +1,4 @@
-"""The list of NNabla's missing names (`nnrs/_missing.py`): with what nnrs has it is all of NNabla.
+"""No name of NNabla's is missing; a name that nobody has is an error that tells the nearest ones (`nnrs/_missing.py`).
 
 golden/signatures.json has NNabla's functions, golden/names.json other names of its modules.
 """
@@ -8,33 +8,28 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from nnrs import _missing
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.parametric_functions as PF
+import nnrs.solvers as S
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCS = Path(__file__).parent.parent / "docs"
 NAMES = json.loads((GOLDEN / "names.json").read_text())
 NAMES["functions"] = list(json.loads((GOLDEN / "signatures.json").read_text()))
-NOT_YET = "is not in this version of nnrs yet; NNabla 1.39 has it"
-
-
-def has(module: str, name: str) -> bool:
-    """Whether nnrs has the name; the error of a missing one says that NNabla has it."""
-    try:
-        getattr(importlib.import_module(f"nnrs.{module}".rstrip(".")), name)
-    except AttributeError as error:
-        assert NOT_YET in str(error), (module, name)
-        return False
-    return True
 
 
 @pytest.mark.parametrize("module", ["functions", "parametric_functions", "solvers"])
 def test_the_library_is_whole(module: str) -> None:
     """Signatures are held against NNabla's in test_signatures.py."""
-    assert [name for name in NAMES[module] if not has(module, name)] == []
+    ours = importlib.import_module(f"nnrs.{module}")
+    assert [name for name in NAMES[module] if not hasattr(ours, name)] == []
 
 
 def test_the_page_of_functions_shows_where_each_runs() -> None:
@@ -47,17 +42,50 @@ def test_the_page_of_functions_shows_where_each_runs() -> None:
     assert [name for name in NAMES["functions"] if not all(where.startswith("yes") for where in rows[name])] == []
 
 
-@pytest.mark.parametrize("module", [*_missing.NAMES, "ext.cudnn", "utils"])
-def test_no_name_of_the_list_is_there(module: str) -> None:
-    assert not [name for name in _missing.missing(module) if has(module, name)]
-
-
-def test_every_module_of_nnabla_is_there_or_in_the_list() -> None:
-    missing = set()
+def test_every_module_of_nnabla_is_there() -> None:
     for name in NAMES["modules"]:
-        try:
+        importlib.import_module(f"nnrs.{name}")
+
+
+@pytest.mark.parametrize(
+    "module, name, near",
+    [
+        (F, "Relu", "'relu'"),
+        (F, "convoluton", "'convolution'"),
+        (PF, "batch_normalisation", "'batch_normalization'"),
+        (S, "Adamm", "'Adam'"),
+        (nn, "get_parameter", "'get_parameters'"),
+        (nn, "parametric_function", "'parametric_functions'"),
+        (nn.utils, "data_iteratr", "'data_iterator'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_misspelt_name_tells_the_nearest_ones(module: object, name: str, near: str) -> None:
+    start = re.escape(f"module '{module.__name__}' has no attribute '{name}'\n  hint: did you mean ")  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=f"^{start}.*{near}") as e:
+        getattr(module, name)
+    assert e.value.name == name and str(e.value).endswith("?")
+    assert not hasattr(module, name)
+
+
+@pytest.mark.parametrize("name", ["zork", "nq", "Anyy", "__wrapped__", "_relu"])
+def test_a_name_that_is_near_none_has_no_hint(name: str) -> None:
+    """What a module has imported is none of its names; names with underscores are not looked for."""
+    with pytest.raises(AttributeError) as e:
+        getattr(F, name)
+    assert str(e.value) == f"module 'nnrs.functions' has no attribute '{name}'"
+
+
+@pytest.mark.parametrize("package", ["nnrs", "nnabla"])
+def test_what_python_prints_has_the_hint_once(package: str) -> None:
+    first = "import nnrs.compat; nnrs.compat.install()\n" if package == "nnabla" else ""
+    script = f"{first}import {package}.functions as F\nF.softmx\n"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("id you mean") == 1 and "\n  hint: did you mean 'softmax'" in done.stderr
+
+
+def test_unknown_modules() -> None:
+    for name in ("no_such_module", "utils.no_such_module", "backward_function.nonsense", "no_such.module"):
+        with pytest.raises(ModuleNotFoundError, match="No module named"):
             importlib.import_module(f"nnrs.{name}")
-        except ModuleNotFoundError as error:
-            assert NOT_YET in str(error), name
-            missing.add(name)
-    assert missing == _missing.MODULES

@@ -368,9 +368,7 @@ def test_wrong_arguments(call):
         call()
 
 
-def test_names_still_to_come(later):
-    with pytest.raises(AttributeError, match="not in this version of nnrs yet"):
-        getattr(S, later)
+def test_unknown_names():
     with pytest.raises(AttributeError, match="has no attribute 'Adamm'"):
         _ = S.Adamm
     with pytest.raises(RuntimeError, match="set_parameters"):

@@ -16,7 +16,7 @@ import examples
 from generate_parametric import parametric_functions_py
 from generate_solvers import solvers_py
 
-from nnrs import _composites, _core, _missing
+from nnrs import _composites, _core
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = examples.read()
@@ -215,28 +215,6 @@ def graph_md(name: str) -> list[str]:
     return [*lines, "", "```pycon", *example_of(name), "```"]
 
 
-MISSING = """\
-Every public name of NNabla 1.39 is there. Generated from `python/nnrs/_missing.py` by `tools/generate.py`, which lists
-those that are not: a name in the list raises an AttributeError that says so, a module a ModuleNotFoundError.
-
-Nothing is a silent stub: names that are there, but are not meant to do their work here, are an UnsupportedError (a
-RuntimeError) when they are used, not when they are imported. These are files of other libraries (`nnrs.utils.converter`
-reads and writes NNabla's own kinds, not ONNX, NNB or TensorFlow's), pipelines of NVIDIA's DALI
-(`nnrs.ext.cuda.experimental.dali_iterator`) and arrays below NdArrays (`nnrs._array.Array`)."""
-MODULE_TITLES = {"": "nnabla", "function": "function (functions as classes)", "ext.cuda": "ext.cuda and ext.cudnn"}
-
-
-def missing_md() -> str:
-    """docs/missing.md: the missing names by module, then the modules."""
-    lines = ["# What is missing", "", MISSING]
-    groups = {MODULE_TITLES.get(module, module): names.split() for module, names in _missing.NAMES.items()}
-    groups |= {"Modules": sorted(_missing.MODULES)} if _missing.MODULES else {}
-    for title, names in groups.items():
-        shown = " ".join(f"`{name}`" for name in names)
-        lines += ["", f"## {title}", "", textwrap.fill(shown, 120, break_long_words=False, break_on_hyphens=False)]
-    return "\n".join(lines) + "\n"
-
-
 RUST_KEYWORDS = {"loop", "match", "move", "ref", "type", "use", "where", "yield"}
 
 
@@ -252,7 +230,6 @@ FILES = {
     "python/nnrs/parametric_functions.py": parametric_functions_py,
     "python/nnrs/solvers.py": solvers_py,
     "docs/functions.md": functions_md,
-    "docs/missing.md": missing_md,
     "tests/rust/builders/list.rs": builders_rs,
 }
 

@@ -10,7 +10,6 @@ from . import (
     _core,
     _dlpack,
     _environment,
-    _missing,
     backward_functions,
     communicators,
     config,
@@ -25,6 +24,7 @@ from ._contexts import (
     reset_array_preference,
 )
 from ._core import Context, Error, NdArray, Variable, get_num_threads
+from ._missing import missing_name
 from ._modes import (
     context_scope,
     forward_all,
@@ -150,7 +150,7 @@ def __getattr__(name: str) -> object:
         return graph_def if name == "graph_def" else graph_def.ProtoVariable
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise _missing.missing_name("nnrs", name)
+    raise missing_name("nnrs", name)
 
 
 _calls.check_methods(Variable)
@@ -159,4 +159,3 @@ _dlpack.install()
 _calls.check_methods(_core.Function)
 _calls.check_methods(_core.Solver)
 _environment.check()
-_missing.install()

@@ -136,7 +136,7 @@ def write(function: str, path: str, contents: Mapping[str, Any], stamp: Mapping[
     tensors = [_files.raw_tensor(name, array) for name, array in packer.arrays.items()]
     checksum = _checksum(text, json.dumps(dict(stamp)), tensors)
     head = {_MARK: json.dumps({"stamp": stamp, "crc": checksum}), f"{_MARK}.values": text}
-    with _files.atomic_path(path) as temporary:
+    with _files.atomic_path(path, wait_for_disk=True) as temporary:
         _core.save_safetensors(temporary, tensors, head)
     return checksum
 

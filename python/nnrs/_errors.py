@@ -76,10 +76,6 @@ class UnknownExtensionError(Error, ModuleNotFoundError):
     """A backend that this build does not know or does not have."""
 
 
-class MissingModuleError(Error, ModuleNotFoundError):
-    """A module of NNabla's that is still to come."""
-
-
 class OutOfBoundsError(Error, IndexError):
     """An index that an array does not have."""
 

@@ -87,12 +87,12 @@ def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
 
 
 @contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = True) -> Iterator[str]:
+def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) -> Iterator[str]:
     """Give a temporary path beside `path`; when the block ends well its file replaces `path`, else nothing changes.
 
-    The new file is on disk before it gets its name, so a crash leaves the old file or the new one, never half of one.
-    That takes some milliseconds a file. Without `wait_for_disk` it is so for all that ends the program, but not for
-    what ends the machine: for pictures and tables, which are many and made again.
+    Whatever ends the program leaves the old file or the new one, never half of one. With `wait_for_disk` so does what
+    ends the machine, since the new file is on disk before it gets its name, and its name when the block has ended:
+    some milliseconds a file, for parameters, states and networks, which nobody can make again in a moment.
 
     >>> import os, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as d:
@@ -178,14 +178,14 @@ def write_parameters(function: str, target: PathOrFile, extension: str | None, p
         return
     if not is_path(target):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
-    with atomic_path(target) as temporary:  # type: ignore[arg-type]
+    with atomic_path(target, wait_for_disk=True) as temporary:  # type: ignore[arg-type]
         _core.write_parameters(temporary, list(params), list(params.values()))
 
 
 def write_bytes(target: PathOrFile, ext: str, data: bytes) -> None:
     """Write a whole file; an open one is at its beginning afterwards, as NNabla leaves it."""
     if is_path(target):
-        with atomic_path(target) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
+        with atomic_path(target, wait_for_disk=True) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
             f.write(data)
         return
     target.write(data.decode() if isinstance(target, io.TextIOBase) else data)  # type: ignore[union-attr, arg-type]

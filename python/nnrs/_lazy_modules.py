@@ -23,5 +23,5 @@ def module_of(package: str, name: str) -> ModuleType:
 def _is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # one that is to come
+    except ModuleNotFoundError:  # `name` is dotted, and what it lies in is not there
         return False

@@ -1,63 +1,53 @@
-"""NNabla 1.39's names that nnrs does not have yet: the one list of them. docs/missing.md is made from it.
+"""The error for a name that a module does not have: Python's, with the nearest names that it has as a hint.
 
-A name in it raises an AttributeError that says so, a module a ModuleNotFoundError; nothing is a silent stub.
+Every name of NNabla 1.39 is there (tests/test_missing.py), so a name that is not is a slip.
 """
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
+import pkgutil
 import sys
-from collections.abc import Sequence
 from types import ModuleType
 
-from ._errors import MissingModuleError
-
-NAMES: dict[str, str] = {}
-"""Missing names by the module that NNabla has them in."""
-
-MODULES: frozenset[str] = frozenset()
-"""Missing modules, packages among them."""
-
-_SAME = {"function_bases": "functions", "solver": "solvers", "ext.cudnn": "ext.cuda"}
-"""Modules that have the names of another one too."""
+_FOREIGN = ("__future__", "collections.abc", "typing")
 
 
-def missing(module: str) -> set[str]:
-    """The missing names of a module, given without the package's own name."""
-    names = [name for of in (module, _SAME.get(module)) if of is not None for name in NAMES.get(of, "").split()]
-    modules = [last for parent, _, last in (name.rpartition(".") for name in MODULES) if parent == module]
-    return {*names, *modules}
+def missing_name(module: str, name: str) -> AttributeError:
+    """The error for an unknown attribute of a module.
+
+    Args:
+        module: The module's whole name, as in `sys.modules`.
+        name: What it was asked for.
+
+    >>> import nnrs.functions
+    >>> print(missing_name("nnrs.functions", "Relu"))
+    module 'nnrs.functions' has no attribute 'Relu'
+      hint: did you mean 'relu' or 'relu6' or 'prelu'?
+    """
+    text = f"module '{module}' has no attribute '{name}'"
+    # Names with underscores are asked for by tools that look whether they are there, mostly.
+    near = [] if name.startswith("_") else _nearest(name, _names(sys.modules[module]))
+    if near:
+        text += f"\n  hint: did you mean {' or '.join(map(repr, near))}?"
+    return AttributeError(text, name=name, obj=None)  # with an object, Python prints what it takes for near, too
 
 
-def missing_name(module: str, name: str, more: Sequence[str] = ()) -> AttributeError:
-    """The error for an unknown attribute of a module; it says so where NNabla has the name (`more` beside the list)."""
-    if name in more or name in missing(module.removeprefix("nnrs").removeprefix(".")):
-        return AttributeError(_text(f"{module}.{name}"))
-    return AttributeError(f"module '{module}' has no attribute '{name}'")
+def _nearest(name: str, names: list[str]) -> list[str]:
+    """The three that are most like it at most, whatever their case."""
+    import difflib
+
+    by_lower = {n.lower(): n for n in reversed(names)}
+    return [by_lower[n] for n in difflib.get_close_matches(name.lower(), by_lower, cutoff=0.7)]
 
 
-def missing_module(module: str) -> ModuleNotFoundError:
-    """The error for the import of a module that NNabla has."""
-    return MissingModuleError(_text(module), name=module)
+def _names(module: ModuleType) -> list[str]:
+    """The names of a module that are meant for users; of a package its modules, too."""
+    parts = [m.name for m in pkgutil.iter_modules(getattr(module, "__path__", []))]
+    held = [n for n in dir(module) if not _is_foreign(vars(module).get(n))]
+    return sorted({n for n in (*parts, *held) if not n.startswith("_")})
 
 
-def _text(name: str) -> str:
-    return f"{name} is not in this version of nnrs yet; NNabla 1.39 has it"
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """The last finder to be asked: the missing modules are not there."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        package, _, name = fullname.partition(".")
-        if package == "nnrs" and name in MODULES:
-            raise missing_module(fullname)
-        return None
-
-
-def install() -> None:
-    """Let imports of these modules say so."""
-    sys.meta_path.append(_Finder())
+def _is_foreign(value: object) -> bool:
+    if isinstance(value, ModuleType):
+        return not value.__name__.startswith("nnrs")
+    return getattr(value, "__module__", None) in _FOREIGN

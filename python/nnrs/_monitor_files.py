@@ -37,7 +37,9 @@ def make_folder(function: str, path: str | os.PathLike[str]) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise FileError(f"{function}: cannot make the folder {os.fspath(path)!r}: {error}") from error
+        is_file = isinstance(error, FileExistsError)
+        why = "a file has that name" if is_file else getattr(error, "strerror", None) or error
+        raise FileError(f"{function}: cannot make the folder {os.fspath(path)!r}: {why}") from error
 
 
 def new_file(function: str, monitor: Any, name: str, ending: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._errors import ArgumentTypeError, describe, message
-from ._missing import missing, missing_name
+from ._missing import missing_name
 
 Rule = Callable[..., Variable | Sequence[Variable | None] | None]
 
@@ -94,7 +94,7 @@ Each is called as `register` says. An own rule may be called from one that is re
 def __getattr__(name: str) -> Any:
     if (function := name.removesuffix("_backward")) != name and function in _CLASS_NAMES:
         return _OWN[_CLASS_NAMES[function]]
-    raise missing_name(__name__, name, [f"{function}_backward" for function in missing("functions")])
+    raise missing_name(__name__, name)
 
 
 def register(func_name: str, func: Rule) -> None:

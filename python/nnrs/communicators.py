@@ -39,7 +39,6 @@ from ._communication.reductions import ordered_sum
 from ._communication.transport import Alone, Call, Poll, Transport, done
 from ._core import Context, Variable
 from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_flag, check_type, message
-from ._missing import missing_name
 
 __all__ = [
     "Alone",
@@ -180,7 +179,3 @@ def _refuse_gpu(here: str, context: Context) -> None:
 MultiProcessCommunicator = MultiProcessDataParallelCommunicator
 MultiProcessDataParalellCommunicator = MultiProcessDataParallelCommunicator  # NNabla's older spelling
 Comm = Dist = MultiProcessDataParallelCommunicator
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from ._errors import MissingModuleError, UnsupportedError
+from ._errors import UnsupportedError
 from ._version import __version__
 from .logger import logger
 
@@ -29,13 +29,11 @@ def _real_name(name: str) -> str | None:
     return _PACKAGES[head] + dot + rest if head in _PACKAGES else None
 
 
-def _is_there(name: str, fullname: str) -> bool:
-    """Whether there is a module `name`; an error that speaks of `fullname` where NNabla has one, and nnrs will."""
+def _is_there(name: str) -> bool:
+    """Whether there is a module `name`."""
     try:
         return importlib.util.find_spec(name) is not None
-    except MissingModuleError as e:
-        raise MissingModuleError(str(e).replace(name, fullname), name=fullname) from None
-    except ModuleNotFoundError:
+    except ModuleNotFoundError:  # nor is what it lies in
         return False
 
 
@@ -46,7 +44,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         real = _real_name(fullname)
-        if real is None or (real not in sys.modules and not _is_there(real, fullname)):
+        if real is None or (real not in sys.modules and not _is_there(real)):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 

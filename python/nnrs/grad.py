@@ -10,12 +10,7 @@ import numpy as np
 from . import _calls, _core
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, check_flag, check_list, describe, message
-from ._missing import missing_name
 from .function import PythonFunction
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)
 
 
 def grad(

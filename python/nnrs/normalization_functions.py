@@ -14,7 +14,6 @@ from ._calls import check_functions
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ShapeError, message
 from ._fused_batch_normalization import fused_batch_normalization
-from ._missing import missing_name
 from ._sync_normalization import sync_batch_normalization
 
 __all__ = [
@@ -418,10 +417,6 @@ class BatchNormalizationInOutAdapter:
         if self.transposed_shape is None:
             raise ArgumentError(message("BatchNormalizationInOutAdapter.inv", "y", "a call before", "none"))
         return F.transpose(F.reshape(y, self.transposed_shape), self.inv_transpose_axes)
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)
 
 
 check_functions(globals(), are_whole=True)

@@ -176,7 +176,7 @@ class Solver(_core.Solver):
         """
         here = "save_states"
         write = _FORMATS[_extension(here, path)][1]
-        with _files.atomic_path(path) as temporary:
+        with _files.atomic_path(path, wait_for_disk=True) as temporary:
             write(here, temporary, self.get_states())
 
     def load_states(self, path: str | os.PathLike[str]) -> None:

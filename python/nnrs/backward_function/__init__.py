@@ -13,7 +13,6 @@ from types import ModuleType
 
 from .. import backward_functions
 from .._lazy_modules import module_of
-from .._missing import missing, missing_module
 
 
 class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -27,8 +26,6 @@ class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         if hasattr(backward_functions, f"{name}_backward"):
             return importlib.machinery.ModuleSpec(fullname, self)
-        if name in missing("functions"):
-            raise missing_module(fullname)
         return None
 
     def exec_module(self, module: ModuleType) -> None:

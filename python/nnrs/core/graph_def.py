@@ -21,7 +21,6 @@ from .. import _core, _files, _stand_ins
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_type, describe, message
 from .._messages import message_class
-from .._missing import missing_name
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope
 from ._proto_builder import FlatModule, LoopControlFunction, ProtoGraphBuilder, RepeatInfo
@@ -54,11 +53,6 @@ __all__ = [
     "reset_default_graph",
     "save",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)
-
 
 for _kind in (
     FlatModule,

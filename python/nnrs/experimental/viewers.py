@@ -147,7 +147,7 @@ class SimpleGraph:
             hint = "use format='svg', or install graphviz (apt install graphviz)"
             raise UnsupportedError(message("SimpleGraph.save", "format", f"'{kind}' needs the program dot", hint=hint))
         picture = svg(nodes).encode() if dot is None else _run_dot(dot, nodes, kind)
-        with atomic_path(path, wait_for_disk=False) as temporary, open(temporary, "wb") as f:
+        with atomic_path(path) as temporary, open(temporary, "wb") as f:
             f.write(picture)
         return path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import Context
-from .._missing import missing_name
 from . import cuda
 from .cuda import *  # noqa: F403
 from .cuda import made
@@ -17,7 +16,3 @@ __all__ += cuda.__all__
 def context(device_id: str | int = "0", type_config: str = "float", **kw: Any) -> Context:  # type: ignore[no-redef]
     """The context that runs functions on a GPU; see `nnrs.ext.cuda.context`."""
     return made("cudnn", device_id, type_config)
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name("nnrs.ext.cudnn", name)

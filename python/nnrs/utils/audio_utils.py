@@ -227,7 +227,7 @@ def ausave(
     if ending_of(path) != ".wav":
         raise ArgumentError(message("ausave", "path", "a name that ends in '.wav'", repr(os.fspath(path))))  # type: ignore[arg-type]
     _make_folder(os.path.dirname(os.path.abspath(path)))  # type: ignore[type-var,arg-type]
-    with atomic_path(path, wait_for_disk=False) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
+    with atomic_path(path) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
         f.write(data)
 
 

@@ -104,7 +104,7 @@ def get_file_handle_save(path: Any, ext: str) -> Iterator[Any]:
         if hasattr(path, "seek"):
             path.seek(0)
         return
-    with _files.atomic_path(path) as temporary, _writer(temporary, ext) as f:
+    with _files.atomic_path(path, wait_for_disk=True) as temporary, _writer(temporary, ext) as f:
         yield f
 
 

@@ -8,7 +8,6 @@ from ... import _core
 from ..._contexts import add_available_context
 from ..._core import Context, Variable
 from ..._errors import ArgumentError, check_flag, message
-from ..._missing import missing_name
 from ..._modes import whole_number
 from ...memory import Stats
 from ._streams import StreamEventHandler
@@ -72,10 +71,6 @@ def made(first: str, device_id: str | int, type_config: str) -> Context:
     for name in reversed(names):
         add_available_context(name)
     return context
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name("nnrs.ext.cuda", name)
 
 
 def _number(function: str, device: str | int, argument: str = "device") -> int:

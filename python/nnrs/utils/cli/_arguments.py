@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 REMAINDER = argparse.REMAINDER
@@ -30,6 +31,14 @@ def positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected 1 or more, got {text}")
+    return number
+
+
+def finite(text: str) -> float:
+    """A number that is neither infinite nor NaN."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"expected a finite number, got {text}")
     return number
 
 

@@ -71,7 +71,7 @@ class Results:
 
         kind = nnabla_config.get("MISC", "nnp_param_format", fallback=".h5").strip()
         interval = int(nnabla_config.get("CHECKPOINT", "optimizer_interval", fallback="5"))
-        with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        with atomic_path(path, wait_for_disk=True) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             archive.writestr("nnp_version.txt", f"{nnp_version()}\n")
             archive.writestr(self._name, self._config)
             archive.writestr(f"parameter{kind}", _parameters(kind))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._errors import FormatError, MissingPackageError, message
 from ..._files import atomic_path
-from ._arguments import add_parser
+from ._arguments import add_parser, finite
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -113,7 +113,7 @@ def add_plot_any_command(
         ("-R", "--xlim-max", "right end of the x axis"),
         ("-L", "--xlim-min", "left end of the x axis"),
     ):
-        parser.add_argument(short, name, type=float, metavar="NUMBER", help=text)
+        parser.add_argument(short, name, type=finite, metavar="NUMBER", help=text)
     parser.set_defaults(func=plot_command)
     return parser
 

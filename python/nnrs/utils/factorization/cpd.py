@@ -18,7 +18,6 @@ from ..._errors import (
     describe,
     message,
 )
-from ..._missing import missing_name
 
 __all__ = ["ALS"]
 
@@ -224,7 +223,3 @@ def _pseudo_inverse(a: np.ndarray) -> np.ndarray:
     u, s, v = np.linalg.svd(a, full_matrices=False)
     rank = int(np.sum(s > s.max(initial=0) * max(a.shape) * np.finfo(u.dtype).eps))
     return ((u[:, :rank] / s[:rank]) @ v[:rank]).conj().T
-
-
-def __getattr__(name: str) -> Any:
-    raise missing_name(__name__, name)

@@ -206,5 +206,5 @@ def _write(path: PathOrFile, data: bytes) -> None:
     if not is_path(path):
         path.write(data)  # type: ignore[union-attr]
         return
-    with atomic_path(path, wait_for_disk=False) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
+    with atomic_path(path) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
         f.write(data)

@@ -245,7 +245,7 @@ def _detail(means: Mapping[str, Mapping[_KEY, Mapping[str, Any]]]) -> list[dict[
 
 
 def _write_csv(path: str, columns: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    with atomic_path(path, wait_for_disk=False) as temporary, open(temporary, "w", newline="", encoding="utf-8") as f:
+    with atomic_path(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as f:
         writer = csv.DictWriter(f, columns)
         writer.writeheader()
         writer.writerows(rows)
