@@ -139,7 +139,7 @@ impl Function for ChannelCount {
 
 impl OnVariables for ChannelCount {
     fn setup(&self, _x: &[Variable]) -> Result<Shapes> {
-        Ok([[1].into()].into_iter().collect())
+        Ok([[1usize].into()].into_iter().collect())
     }
 
     fn forward(&self, x: &[Variable], y: &[Variable]) -> Result<()> {

@@ -135,7 +135,7 @@ impl PackSender {
         let said = format!("packs {packs}; by {}, scale {}", self.how.divide_by, self.scale);
         let ticket = self.members.line.ticket(NAME, &self.group.name)?;
         let (members, t) = (self.members.clone(), self.transport.clone());
-        tasks.submit(&self.members.worker, move || members.run(ticket, &*t, Some((NAME, &said)), |_, _| Ok(())));
+        tasks.submit(&self.members.worker, move || members.run(ticket, &*t, Some((NAME, said.as_str())), |_, _| Ok(())));
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl PackPlan {
     pub(super) fn new(root: &FunctionRef, arrays: &[NdArray], pack_size: usize) -> Result<PackPlan> {
         let numbers: HashMap<usize, usize> = arrays.iter().enumerate().map(|(i, a)| (a.address(), i)).collect();
         let (mut reads, mut left, mut last) = (HashMap::new(), vec![0; arrays.len()], vec![None; arrays.len()]);
-        root.outputs()[0].visit(|f| {
+        let mut note = |f: &FunctionRef| {
             let inputs = f.node().all_inputs(); // no handles: they would make the plan of the run stale
             if !inputs.iter().any(|v| v.need_grad()) {
                 reads.insert(f.id(), vec![]);
@@ -38,7 +38,8 @@ impl PackPlan {
             }
             reads.insert(f.id(), read);
             Ok(())
-        })?;
+        };
+        root.outputs().first().map_or(Ok(()), |y| y.visit(&mut note))?;
         let packs = packs(arrays, &order(&last), pack_size);
         Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, sent: 0 })
     }

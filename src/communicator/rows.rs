@@ -85,7 +85,7 @@ impl Communicator {
 }
 
 fn handles<A: Borrow<NdArray>>(arrays: &[A]) -> Vec<NdArray> {
-    arrays.iter().map(|a| a.borrow().handle()).collect()
+    arrays.iter().map(|a| <A as Borrow<NdArray>>::borrow(a).handle()).collect()
 }
 
 /// An array for each rank of the group, of the shape of `one`.

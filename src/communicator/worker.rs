@@ -21,7 +21,7 @@ impl Worker {
         match &*sender {
             Some(there) => {
                 if let Err(refused) = there.send(task) {
-                    refused.0();
+                    (refused.0)();
                 }
             }
             None => {

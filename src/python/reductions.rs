@@ -64,7 +64,7 @@ fn checked(
     }
     for (name, array, needed) in [("rows", rows, NPY_ARRAY_ALIGNED), ("out", out, NPY_ARRAY_BEHAVED)] {
         // SAFETY: the object is a NumPy array.
-        let flags = unsafe { (*array.as_array_ptr()).flags };
+        let flags = unsafe { (*array.as_array_ptr()).fields.flags };
         let is_native = array.dtype().is_native_byteorder().unwrap_or(true);
         if !array.is_c_contiguous() || !is_native || flags & needed != needed {
             return Err(wrong(name, "a contiguous array, to be written where it is the sum", "another".to_string()));
