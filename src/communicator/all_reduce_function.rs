@@ -4,7 +4,9 @@ use super::arrays::described;
 use super::membership::{GroupMember, Membership};
 use super::reductions::{all_reduce_arrays, summing};
 use crate::function::args::{ArgumentsKey, key};
-use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnGpu, OnVariables};
+use crate::function::{
+    ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnGpu, OnVariables,
+};
 use crate::function::{OutputDef, Shapes, call_one};
 use crate::graph::{Variable, mode};
 use nnrs_kernels::array::NdArray;

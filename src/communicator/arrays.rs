@@ -50,7 +50,12 @@ pub(super) fn described<'a>(arrays: impl IntoIterator<Item = &'a NdArray>) -> St
 /// Each array once: a sum that is made twice is another one.
 pub(super) fn distinct<A: std::borrow::Borrow<NdArray>>(arrays: &[A]) -> Vec<NdArray> {
     let mut seen = HashSet::new();
-    arrays.iter().map(<A as std::borrow::Borrow<NdArray>>::borrow).filter(|a| seen.insert(a.address())).map(|a| a.handle()).collect()
+    arrays
+        .iter()
+        .map(<A as std::borrow::Borrow<NdArray>>::borrow)
+        .filter(|a| seen.insert(a.address()))
+        .map(|a| a.handle())
+        .collect()
 }
 
 /// What goes together: small arrays of one type, each of the others alone; empty ones are left out. `inplace`: no array shall

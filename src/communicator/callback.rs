@@ -135,7 +135,8 @@ impl PackSender {
         let said = format!("packs {packs}; by {}, scale {}", self.how.divide_by, self.scale);
         let ticket = self.members.line.ticket(NAME, &self.group.name)?;
         let (members, t) = (self.members.clone(), self.transport.clone());
-        tasks.submit(&self.members.worker, move || members.run(ticket, &*t, Some((NAME, said.as_str())), |_, _| Ok(())));
+        tasks
+            .submit(&self.members.worker, move || members.run(ticket, &*t, Some((NAME, said.as_str())), |_, _| Ok(())));
         Ok(())
     }
 
@@ -143,7 +144,8 @@ impl PackSender {
         let ticket = self.members.line.ticket(NAME, &self.group.name)?;
         let (members, t, how, scale) = (self.members.clone(), self.transport.clone(), self.how, self.scale);
         tasks.submit(&self.members.worker, move || {
-            let moves = |t: &dyn Transport, memory: &mut KeptMemory| all_reduce_arrays(t, &pack, false, scale, memory, how);
+            let moves =
+                |t: &dyn Transport, memory: &mut KeptMemory| all_reduce_arrays(t, &pack, false, scale, memory, how);
             members.run(ticket, &*t, None, moves)
         });
         Ok(())

@@ -1,10 +1,10 @@
 //! The communicator: NNabla's members over a transport.
 
+use super::Alone;
 use super::arrays::{self, KeptMemory, described, distinct};
 use super::membership::{GroupMember, Membership, WORLD};
 use super::reductions::{self, summing};
 use super::transport::Transport;
-use super::Alone;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::{Error, Result};
 use std::borrow::Borrow;

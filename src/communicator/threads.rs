@@ -1,8 +1,8 @@
 //! Ranks that are threads of one process: each sends letters, and none waits for who reads them.
 
+use super::Communicator;
 use super::hall::{Hall, HallPlace, Letter};
 use super::transport::{CollectiveCall, Transport, check_cuts, check_rank};
-use super::Communicator;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -104,17 +104,15 @@ impl Threads {
     /// assert_eq!(Threads::run_over(world, |comm| Ok(comm.size()))?, [2, 2]);
     /// # Ok::<(), nnrs::Error>(())
     /// ```
-    pub fn run_over<R: Send>(
-        world: Vec<Threads>,
-        work: impl Fn(Communicator) -> Result<R> + Sync,
-    ) -> Result<Vec<R>> {
+    pub fn run_over<R: Send>(world: Vec<Threads>, work: impl Fn(Communicator) -> Result<R> + Sync) -> Result<Vec<R>> {
         let work = &work;
         let ended: Vec<_> = std::thread::scope(|s| {
             let start = |t: Threads| s.spawn(move || work(Communicator::new(Arc::new(t))));
             let threads: Vec<_> = world.into_iter().map(start).collect();
             threads.into_iter().map(|t| t.join()).collect()
         });
-        let results: Vec<Result<R>> = ended.into_iter().map(|r| r.unwrap_or_else(|panic| resume_unwind(panic))).collect();
+        let results: Vec<Result<R>> =
+            ended.into_iter().map(|r| r.unwrap_or_else(|panic| resume_unwind(panic))).collect();
         cause(results)
     }
 

@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_and_the_thread_goes_on() {
-        let (worker, first, second) = (Worker::default(), Arc::new(TaskGroup::default()), Arc::new(TaskGroup::default()));
+        let (worker, first, second) =
+            (Worker::default(), Arc::new(TaskGroup::default()), Arc::new(TaskGroup::default()));
         first.submit(&worker, || panic!("oh"));
         second.submit(&worker, || Ok(()));
         assert!(first.wait().unwrap_err().to_string().contains("panicked") && second.wait().is_ok());

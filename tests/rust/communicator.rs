@@ -99,9 +99,11 @@ fn a_million_numbers_are_summed_in_the_order_of_ranks() {
 
 #[test]
 fn how_arrays_are_packed_changes_no_bit() {
-    let make = |k: usize| move |rank: usize| {
-        let values: Vec<f32> = (0..k).map(|i| ((i * 37 + rank * 101) % 97) as f32 * 0.013).collect();
-        NdArray::from_slice(&values, [k].into()).unwrap()
+    let make = |k: usize| {
+        move |rank: usize| {
+            let values: Vec<f32> = (0..k).map(|i| ((i * 37 + rank * 101) % 97) as f32 * 0.013).collect();
+            NdArray::from_slice(&values, [k].into()).unwrap()
+        }
     };
     let sizes = [1, 3, 5000, 33_000];
     let seen = on(3, |comm| {

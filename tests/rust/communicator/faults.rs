@@ -62,7 +62,10 @@ fn letters_that_were_sent_arrive_though_the_sender_has_ended() {
         comm.bcast(&[&x], 0, WORLD)?;
         x.to_vec::<f32>()
     });
-    assert!(sums.iter().all(|s| s.as_ref().unwrap().as_ref().unwrap() == &own(DType::F32, 50_000, 0).to_vec::<f32>().unwrap()));
+    assert!(
+        sums.iter()
+            .all(|s| s.as_ref().unwrap().as_ref().unwrap() == &own(DType::F32, 50_000, 0).to_vec::<f32>().unwrap())
+    );
 }
 
 #[test]
@@ -108,7 +111,11 @@ fn calls_that_differ_are_an_error_on_all_and_they_go_on() {
     for s in &seen {
         let (errors, sum) = s.as_ref().unwrap();
         assert_eq!(*sum, plain);
-        assert!(errors.iter().all(|(kind, text)| *kind == ErrorKind::Argument && text.contains("the same call on all ranks")));
+        assert!(
+            errors
+                .iter()
+                .all(|(kind, text)| *kind == ErrorKind::Argument && text.contains("the same call on all ranks"))
+        );
     }
     let (_, told) = &seen[0].as_ref().unwrap().0[0];
     let expected = "Communicator::all_reduce: expected the same call on all ranks; rank 0 of the group has all_reduce of \

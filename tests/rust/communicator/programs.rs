@@ -10,13 +10,27 @@ const GROUPS: [(&str, &[usize]); 3] = [(WORLD, &[0, 1, 2]), ("first", &[0, 1]), 
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Barrier,
-    AllReduce { slots: [usize; 2], division: bool, inplace: bool },
-    Reduce { slot: usize, to: usize },
-    Broadcast { slot: usize, from: usize },
+    AllReduce {
+        slots: [usize; 2],
+        division: bool,
+        inplace: bool,
+    },
+    Reduce {
+        slot: usize,
+        to: usize,
+    },
+    Broadcast {
+        slot: usize,
+        from: usize,
+    },
     /// The slot becomes the sum of what comes, each times its place and one.
-    Gather { slot: usize },
+    Gather {
+        slot: usize,
+    },
     /// Rank i of the group gets the sum of the slots plus i.
-    Scatter { slot: usize },
+    Scatter {
+        slot: usize,
+    },
 }
 
 struct Dice(u64);

@@ -27,7 +27,8 @@ fn run(
 ) -> Result<Seen> {
     mode::set_context(Context::cpu(DType::F64)?.into());
     let all: usize = ROWS.iter().sum();
-    let part = |seed| numbers(all * CHANNELS * INNER, seed)[first * CHANNELS * INNER..][..rows * CHANNELS * INNER].to_vec();
+    let part =
+        |seed| numbers(all * CHANNELS * INNER, seed)[first * CHANNELS * INNER..][..rows * CHANNELS * INNER].to_vec();
     let shape = [rows, CHANNELS, INNER];
     let channel = |seed: usize| Variable::from_slice(&numbers(CHANNELS, seed), [1, CHANNELS, 1].into());
     let x = Variable::from_slice(&part(1), shape.into())?.with_need_grad(true);
@@ -39,14 +40,8 @@ fn run(
     loss.forward()?;
     loss.backward()?;
     let gradient = |v: &Variable| v.grad().to_vec::<f64>();
-    let channels = [
-        gradient(&beta)?,
-        gradient(&gamma)?,
-        mean.to_vec()?,
-        variance.to_vec()?,
-        made[1].to_vec()?,
-        made[2].to_vec()?,
-    ];
+    let channels =
+        [gradient(&beta)?, gradient(&gamma)?, mean.to_vec()?, variance.to_vec()?, made[1].to_vec()?, made[2].to_vec()?];
     Ok(Seen { y: made[0].to_vec()?, gx: gradient(&x)?, channels })
 }
 

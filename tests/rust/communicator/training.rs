@@ -123,7 +123,8 @@ fn a_callback_after_a_run_that_failed() {
     let seen = Threads::run(2, |comm| {
         let net = Net::new(BATCH / 2)?;
         net.load(0, comm.rank() * BATCH / 2)?;
-        let reduced = comm.all_reduce_callback(&net.gradients(), CallbackOptions { pack_size: 1, ..Default::default() })?;
+        let reduced =
+            comm.all_reduce_callback(&net.gradients(), CallbackOptions { pack_size: 1, ..Default::default() })?;
         net.loss.forward()?;
         let fail = |f: &FunctionRef| match f.name() {
             "tanh" => Err(nnrs::Error::graph("no")),
@@ -214,7 +215,8 @@ fn packs_are_summed_while_backward_goes_on() {
         let comm = Communicator::new(Arc::new(Counted { inner, moves: moves.clone() }));
         let net = Net::new(2)?;
         net.load(0, 2 * comm.rank())?;
-        let reduced = comm.all_reduce_callback(&net.gradients(), CallbackOptions { pack_size: 1, ..Default::default() })?;
+        let reduced =
+            comm.all_reduce_callback(&net.gradients(), CallbackOptions { pack_size: 1, ..Default::default() })?;
         net.loss.forward()?;
         let affines = Mutex::new(0);
         let post = |f: &FunctionRef| {
