@@ -112,7 +112,7 @@ fn gradients_outside_of_the_graph_and_a_run_without_any() {
         };
         run(&(&x * &x)?, &[x.grad(), outside.clone()])?;
         assert_eq!((x.grad().to_vec::<f32>()?, outside.to_vec::<f32>()?), (vec![8.0], vec![3.0]));
-        run(&f::exp(&Variable::new([1]))?, &[outside.clone()])?;
+        run(&f::exp(&Variable::new([1]))?, std::slice::from_ref(&outside))?;
         outside.to_vec::<f32>()
     });
     assert_eq!(seen.unwrap(), [[6.0], [6.0]]);
