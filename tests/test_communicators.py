@@ -300,7 +300,7 @@ def test_whole_numbers():
     assert out.tolist() == [-3, 3, 2**61]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "f4", "f8"])
+@pytest.mark.parametrize("dtype", "? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8".split())
 def test_ordered_sums_have_the_bits_of_numpys(dtype):
     random = np.random.default_rng(3)
     for count, n in [(1, 5), (2, 70_001), (3, 1), (4, 0), (5, 2049)]:
