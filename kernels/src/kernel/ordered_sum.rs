@@ -4,6 +4,8 @@
 use crate::array::Data;
 use crate::dtype::{DType, Element};
 use crate::pool::tasks::{self, SendPtr};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Isa, isa};
 use half::{bf16, f16};
 
 /// Elements of a part of the sum.
@@ -177,7 +179,26 @@ unsafe fn in_tasks<T: Copy + Send + Sync>(
     tasks::share(n.div_ceil(TASK), elements, parts);
 }
 
+/// By the widest vectors that the loops below become; the bits are the same.
 fn add_up<T: Summand>(rows: SummedRows<T>, out: &mut [T], divide_by: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if isa() >= Isa::Avx2 {
+        // SAFETY: the CPU has them.
+        return unsafe { add_up_avx2(rows, out, divide_by) };
+    }
+    add_up_plain(rows, out, divide_by);
+}
+
+/// # Safety
+/// The CPU must have the features.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn add_up_avx2<T: Summand>(rows: SummedRows<T>, out: &mut [T], divide_by: usize) {
+    add_up_plain(rows, out, divide_by);
+}
+
+#[inline(always)]
+fn add_up_plain<T: Summand>(rows: SummedRows<T>, out: &mut [T], divide_by: usize) {
     let n = out.len();
     // SAFETY: the promise of `ordered_sum_at`; a row that is the sum itself is alone, and is not asked for here.
     let row = |i| unsafe { rows.row(i, n) };
