@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+pub mod communicator;
 pub mod function;
 pub mod graph;
 pub mod initializer;
@@ -109,4 +110,6 @@ pub mod functions {
 mod pages {
     #[doc = include_str!("../docs/rust.md")]
     struct Rust;
+    #[doc = include_str!("../docs/distributed.md")]
+    struct Distributed;
 }

@@ -300,6 +300,51 @@ def test_whole_numbers():
     assert out.tolist() == [-3, 3, 2**61]
 
 
+@pytest.mark.parametrize("dtype", "? i1 u1 i2 u2 i4 u4 i8 u8 f4 f8".split())
+def test_ordered_sums_have_the_bits_of_numpys(dtype):
+    random = np.random.default_rng(3)
+    for count, n in [(1, 5), (2, 70_001), (3, 1), (4, 0), (5, 2049)]:
+        rows = (random.normal(size=(count, n)) * 100).astype("int64").astype(dtype)
+        if rows.dtype.kind == "f":
+            rows += random.normal(size=(count, n)).astype(dtype)
+        expected = rows[0].copy()
+        for row in rows[1:]:
+            expected += row
+        out = np.empty_like(expected)
+        reductions.ordered_sum(rows, out)
+        np.testing.assert_array_equal(out, expected)
+        reductions.ordered_sum(rows, out, 3)
+        if rows.dtype.kind == "f":
+            expected = expected / rows.dtype.type(3)
+        elif rows.dtype.kind in "iu":
+            expected = (expected - np.fmod(expected, expected.dtype.type(3))) // expected.dtype.type(3)
+        np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(("rows", "out", "divide_by"), [
+    (np.zeros((2, 3)), np.zeros(4), 1),
+    (np.zeros((2, 3)), np.zeros(3, "f4"), 1),
+    (np.zeros((3, 2)).T, np.zeros(3), 1),
+    (np.zeros((2, 3)), np.zeros(6)[::2], 1),
+    (np.zeros((2, 3)), np.zeros(3), 0),
+    (np.zeros((2, 3), ">f8"), np.zeros(3), 1),
+    (np.zeros((2, 3)), np.frombuffer(bytes(24)), 1),
+    (np.zeros(()), np.zeros(()), 1),
+    (np.zeros((2, 3), "c16"), np.zeros(3, "c16"), 1),
+])  # fmt: skip
+def test_ordered_sums_that_cannot_be(rows, out, divide_by):
+    with pytest.raises(ValueError, match="ordered_sum"):
+        reductions.ordered_sum(rows, out, divide_by)
+
+
+def test_ordered_sums_in_their_own_memory():
+    x = np.arange(6.0)
+    with pytest.raises(ValueError, match="other memory"):
+        reductions.ordered_sum(x.reshape(2, 3), x[:3])
+    reductions.ordered_sum(x[None], x, 2)
+    assert x.tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
+
+
 @pytest.mark.parametrize("segment", [1, 3, 7, 1000])
 def test_large_arrays_go_in_segments(monkeypatch, segment):
     monkeypatch.setattr(reductions, "SEGMENT", segment)

@@ -35,9 +35,8 @@ import numpy as np
 from ._communication.callback import CommunicatorBackwardCallback
 from ._communication.communicator import Communicator
 from ._communication.membership import Member
-from ._communication.reductions import ordered_sum
 from ._communication.transport import Alone, Call, Poll, Transport, done
-from ._core import Context, Variable
+from ._core import Context, Variable, ordered_sum
 from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_flag, check_type, message
 
 __all__ = [

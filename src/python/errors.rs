@@ -24,6 +24,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::Io => "FileError",
         ErrorKind::Unsupported => "UnsupportedError",
         ErrorKind::Device => "DeviceError",
+        ErrorKind::Communicator => "CommunicatorError",
         _ => "GraphError",
     }
 }

@@ -22,6 +22,7 @@ mod operators;
 mod parameters;
 mod parametric;
 mod python_function;
+mod reductions;
 mod reserve;
 mod solver;
 mod stay;
@@ -46,6 +47,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     collector::register(m);
     convert::register(m)?;
     python_function::register(m)?;
+    reductions::register(m)?;
     backward_functions::register(m)?;
     modes::register(m)?;
     memory::register(m)?;

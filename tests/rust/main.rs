@@ -4,6 +4,7 @@ mod common;
 
 mod arrays;
 mod builders;
+mod communicator;
 mod cuda_source;
 #[cfg(feature = "emulate")]
 mod gpu;

@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A GPU has failed. Python: RuntimeError.
     Device,
+    /// Processes that cannot work together, or one of them that is missing. Python: RuntimeError.
+    Communicator,
     /// Ctrl-C, or an error of the user's own code that is carried through.
     External,
 }

@@ -43,6 +43,7 @@ pub mod norm_normalization;
 pub mod normalization;
 pub mod one_hot;
 pub mod ops;
+pub mod ordered_sum;
 pub mod packed_sequence;
 pub mod pad;
 pub mod patch_correlation;

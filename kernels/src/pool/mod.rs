@@ -58,7 +58,7 @@ static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A value with a pair of cache lines to itself (the prefetcher fetches them in pairs).
 #[repr(align(128))]
-struct Alone<T>(T);
+struct OwnLines<T>(T);
 
 struct Pool {
     threads: usize,
@@ -66,9 +66,9 @@ struct Pool {
     /// Whether some thread is running a job: it alone may write `job`.
     busy: AtomicBool,
     /// Chunks of the job that are not claimed yet.
-    unclaimed: Alone<AtomicUsize>,
+    unclaimed: OwnLines<AtomicUsize>,
     /// Chunks of the job not reported as done yet. While it is above zero, `job` stays valid.
-    unfinished: Alone<AtomicUsize>,
+    unfinished: OwnLines<AtomicUsize>,
     job: UnsafeCell<Job>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The job is to end: chunks that have begun, too, where they check.
@@ -142,8 +142,8 @@ impl Pool {
             threads,
             spin,
             busy: AtomicBool::new(false),
-            unclaimed: Alone(AtomicUsize::new(0)),
-            unfinished: Alone(AtomicUsize::new(0)),
+            unclaimed: OwnLines(AtomicUsize::new(0)),
+            unfinished: OwnLines(AtomicUsize::new(0)),
             job: UnsafeCell::new(Job { f: &|_: usize| {}, chunks: 0 }),
             panic: Mutex::new(None),
             ends: AtomicBool::new(false),

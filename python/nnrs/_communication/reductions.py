@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import ordered_sum
 from .transport import Poll, Transport, block_cuts, even_cuts
 
 Steps = Iterator[None]
@@ -42,27 +43,6 @@ def until(poll: Poll) -> Steps:
     """Goes on when a move is over."""
     while not poll():
         yield
-
-
-def ordered_sum(rows: np.ndarray, out: np.ndarray, divide_by: int = 1) -> None:
-    """`out` becomes the sum of the rows from first to last, divided where that is asked for.
-
-    Whole numbers wrap around, as NumPy's do, and quotients of them are cut off towards zero.
-    """
-    with np.errstate(all="ignore"):
-        if len(rows) > 1:
-            np.add(rows[0], rows[1], out=out)
-        elif rows[0] is not out:
-            np.copyto(out, rows[0])
-        for row in rows[2:]:
-            np.add(out, row, out=out)
-        if divide_by == 1:
-            return
-        if out.dtype.kind == "f":
-            np.divide(out, divide_by, out=out)
-        elif out.dtype.kind in "iu":
-            np.subtract(out, np.fmod(out, divide_by), out=out)  # what is left is a multiple: nothing is rounded
-            np.floor_divide(out, divide_by, out=out)
 
 
 def _sum_own_part(t: Transport, x: np.ndarray, cuts: Sequence[int], scratch: Scratch, divide_by: int) -> Steps:

@@ -1,0 +1,200 @@
+//! Arrays as flat memory that collectives work on, and back.
+//!
+//! Large arrays are used where they are. Small ones are copied into one piece of memory that stays from call to call, so that
+//! a hundred biases are one message. Half types are summed in float32 and rounded once, at the end.
+
+use nnrs_kernels::array::{Data, NdArray};
+use nnrs_kernels::dtype::{DType, Element};
+use nnrs_kernels::error::Result;
+use nnrs_kernels::with_dtype;
+use std::collections::{HashMap, HashSet};
+
+/// From this many numbers on, two copies cost more than a message of its own.
+pub(super) const LARGE: usize = 1 << 15;
+
+/// Memory that stays: a piece for each use and type, as long as was ever wanted.
+#[derive(Default)]
+pub(super) struct KeptMemory(HashMap<(&'static str, DType), Data>);
+
+impl KeptMemory {
+    pub(super) fn get(&mut self, usage: &'static str, dtype: DType, count: usize) -> Result<Data> {
+        let key = (usage, dtype);
+        if self.0.get(&key).is_none_or(|d| d.len() < count) {
+            self.0.remove(&key); // first: its memory may do
+            self.0.insert(key, Data::new(dtype, count)?);
+        }
+        Ok(self.0[&key].within(0, count))
+    }
+}
+
+/// The type in which an array is summed.
+pub(super) fn sum_type(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        d => d,
+    }
+}
+
+/// The array's own type; what is to be made again is made first, since it says which.
+fn own_type(a: &NdArray) -> Result<DType> {
+    a.fetch()?;
+    Ok(a.dtype())
+}
+
+/// Types and shapes, as ranks compare them.
+pub(super) fn described<'a>(arrays: impl IntoIterator<Item = &'a NdArray>) -> String {
+    let one = |a: &NdArray| format!("{}{}", a.dtype(), a.shape());
+    arrays.into_iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Each array once: a sum that is made twice is another one.
+pub(super) fn distinct<A: std::borrow::Borrow<NdArray>>(arrays: &[A]) -> Vec<NdArray> {
+    let mut seen = HashSet::new();
+    arrays
+        .iter()
+        .map(<A as std::borrow::Borrow<NdArray>>::borrow)
+        .filter(|a| seen.insert(a.address()))
+        .map(|a| a.handle())
+        .collect()
+}
+
+/// What goes together: small arrays of one type, each of the others alone; empty ones are left out. `inplace`: no array shall
+/// be copied to others.
+pub(super) fn groups(arrays: &[NdArray], inplace: bool) -> Result<Vec<FlatGroup>> {
+    let (mut packed, mut alone): (Vec<FlatGroup>, Vec<FlatGroup>) = (Vec::new(), Vec::new());
+    for a in arrays.iter().filter(|a| a.size() > 0) {
+        let dtype = sum_type(own_type(a)?);
+        if inplace || a.size() >= LARGE {
+            alone.push(FlatGroup { dtype, arrays: vec![a.clone()] });
+        } else if let Some(there) = packed.iter_mut().find(|g| g.dtype == dtype) {
+            there.arrays.push(a.clone());
+        } else {
+            packed.push(FlatGroup { dtype, arrays: vec![a.clone()] });
+        }
+    }
+    packed.append(&mut alone);
+    Ok(packed)
+}
+
+/// Arrays whose numbers are handled as one flat array of one type.
+pub(super) struct FlatGroup {
+    dtype: DType,
+    arrays: Vec<NdArray>,
+}
+
+/// The numbers of a group.
+pub(super) struct Flat {
+    pub(super) data: Data,
+    /// It is a copy.
+    is_apart: bool,
+}
+
+impl FlatGroup {
+    /// The numbers, all times `scale`: the memory of the array itself where there is only one, of the type to sum in; else a
+    /// copy.
+    pub(super) fn load(&self, memory: &mut KeptMemory, scale: f64) -> Result<Flat> {
+        let only = (self.arrays.len() == 1).then(|| &self.arrays[0]).filter(|a| a.dtype() == self.dtype);
+        let flat = match only {
+            Some(a) => Flat { data: a.modify(self.dtype)?.of(a.size())?, is_apart: false },
+            None => Flat { data: self.copied(memory)?, is_apart: true },
+        };
+        self.settle(&flat.data);
+        scale_all(&flat.data, scale);
+        Ok(flat)
+    }
+
+    fn copied(&self, memory: &mut KeptMemory) -> Result<Data> {
+        let sizes: Vec<usize> = self.arrays.iter().map(NdArray::size).collect();
+        let data = memory.get("packed", self.dtype, sizes.iter().sum())?;
+        let mut first = 0;
+        for (a, n) in self.arrays.iter().zip(sizes) {
+            data.within(first, n).copy_from(&a.read(self.dtype)?.of(n)?);
+            first += n;
+        }
+        Ok(data)
+    }
+
+    /// Puts the numbers back, rounded to each array's type.
+    pub(super) fn store(&self, flat: &Flat) -> Result<()> {
+        self.settle(&flat.data);
+        if !flat.is_apart {
+            return Ok(());
+        }
+        let mut first = 0;
+        for a in &self.arrays {
+            let n = a.size().min(flat.data.len() - first);
+            write(a, &flat.data.within(first, n))?;
+            first += n;
+        }
+        Ok(())
+    }
+
+    /// Any byte may have come as a boolean.
+    fn settle(&self, data: &Data) {
+        if self.dtype == DType::Bool {
+            data.settle_booleans();
+        }
+    }
+}
+
+/// Gives an array of any type these values; it keeps its type.
+pub(super) fn write(a: &NdArray, values: &Data) -> Result<()> {
+    a.overwrite(a.dtype())?.of(values.len())?.copy_from(values);
+    Ok(())
+}
+
+/// Puts the values of an array into a piece of flat memory.
+pub(super) fn read(a: &NdArray, to: &Data) -> Result<()> {
+    to.copy_from(&a.read(to.dtype())?.of(to.len())?);
+    Ok(())
+}
+
+fn scale_all(data: &Data, scale: f64) {
+    if scale == 1.0 {
+        return;
+    }
+    match data.dtype() {
+        DType::F32 => data.as_mut_slice::<f32>().iter_mut().for_each(|v| *v *= scale as f32),
+        DType::F64 => data.as_mut_slice::<f64>().iter_mut().for_each(|v| *v *= scale),
+        d => with_dtype!(d, T => {
+            data.as_mut_slice::<T>().iter_mut().for_each(|v| *v = T::from_f64(v.to_f64() * scale));
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array<T: Element>(values: &[T]) -> NdArray {
+        NdArray::from_slice(values, [values.len()].into()).unwrap()
+    }
+
+    #[test]
+    fn small_arrays_of_a_type_go_together_and_large_ones_alone() {
+        let small = [array(&[1.0f32, 2.0]), array(&[3i32]), array(&[half::f16::from_f32(0.5)])];
+        let large = NdArray::new([LARGE].into());
+        let all = [&small[0], &large, &small[1], &small[2], &small[0], &NdArray::new([0].into())];
+        let groups_of = |inplace| {
+            let found = groups(&distinct(&all), inplace).unwrap();
+            found.iter().map(|g| (g.dtype, g.arrays.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(groups_of(false), [(DType::F32, 2), (DType::I32, 1), (DType::F32, 1)]);
+        assert_eq!(groups_of(true), [(DType::F32, 1), (DType::F32, 1), (DType::I32, 1), (DType::F32, 1)]);
+        assert_eq!(described(all), "float32(2,), float32(32768,), int32(1,), float16(1,), float32(2,), float32(0,)");
+    }
+
+    #[test]
+    fn numbers_are_put_back_in_each_arrays_type() {
+        let (x, h) = (array(&[1.0f32, 2.0]), array(&[half::bf16::from_f32(0.5)]));
+        let mut memory = KeptMemory::default();
+        let group = groups(&[x.clone(), h.clone()], false).unwrap().swap_remove(0);
+        let flat = group.load(&mut memory, 2.0).unwrap();
+        assert_eq!(flat.data.as_slice::<f32>(), [2.0, 4.0, 1.0]);
+        group.store(&flat).unwrap();
+        assert_eq!((x.to_vec::<f32>().unwrap(), h.to_vec::<f32>().unwrap()), (vec![2.0, 4.0], vec![1.0]));
+        assert_eq!(h.dtype(), DType::BF16);
+        let whole = groups(&[array(&[3i8])], false).unwrap().swap_remove(0);
+        assert_eq!(whole.load(&mut memory, 0.5).unwrap().data.as_slice::<i8>(), [1]);
+    }
+}

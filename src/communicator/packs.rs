@@ -1,0 +1,142 @@
+//! Which gradients of a backward run go together, and what each waits for: the functions that add to it.
+
+use super::arrays::sum_type;
+use crate::graph::FunctionRef;
+use nnrs_kernels::array::NdArray;
+use nnrs_kernels::dtype::DType;
+use nnrs_kernels::error::Result;
+use std::collections::HashMap;
+
+/// The plan of one run, made when the run's first function is over. Packs go in their order, which is that of all ranks.
+pub(super) struct PackPlan {
+    root: u64,
+    arrays: Vec<NdArray>,
+    /// The gradients that a function adds to, by the function's number.
+    reads: HashMap<u64, Vec<usize>>,
+    /// How many functions have yet to add to each.
+    left: Vec<usize>,
+    packs: Vec<Vec<usize>>,
+    sent: usize,
+}
+
+impl PackPlan {
+    /// Of a run whose first function is `root`.
+    pub(super) fn new(root: &FunctionRef, arrays: &[NdArray], pack_size: usize) -> Result<PackPlan> {
+        let numbers: HashMap<usize, usize> = arrays.iter().enumerate().map(|(i, a)| (a.address(), i)).collect();
+        let (mut reads, mut left, mut last) = (HashMap::new(), vec![0; arrays.len()], vec![None; arrays.len()]);
+        let mut note = |f: &FunctionRef| {
+            let inputs = f.node().all_inputs(); // no handles: they would make the plan of the run stale
+            if !inputs.iter().any(|v| v.need_grad()) {
+                reads.insert(f.id(), vec![]);
+                return Ok(());
+            }
+            let grads = inputs.iter().filter_map(|v| v.existing_grad());
+            let read: Vec<usize> = grads.filter_map(|g| numbers.get(&g.address()).copied()).collect();
+            for &i in &read {
+                left[i] += 1;
+                last[i] = Some(last[i].map_or(f.rank(), |r: usize| r.min(f.rank())));
+            }
+            reads.insert(f.id(), read);
+            Ok(())
+        };
+        root.outputs().first().map_or(Ok(()), |y| y.visit(&mut note))?;
+        let packs = packs(arrays, &order(&last), pack_size);
+        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, sent: 0 })
+    }
+
+    /// Of a run in which no function has a gradient: all go at once.
+    pub(super) fn of_nothing(arrays: &[NdArray]) -> PackPlan {
+        let all: Vec<usize> = (0..arrays.len()).collect();
+        let packs = if all.is_empty() { vec![] } else { vec![all] };
+        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, sent: 0 }
+    }
+
+    /// Whether the end of `f` belongs to the run; if not, that was given up, and this is another one.
+    pub(super) fn goes_on(&self, f: &FunctionRef) -> bool {
+        f.id() != self.root && self.reads.contains_key(&f.id())
+    }
+
+    /// `f` has added its part.
+    pub(super) fn finished(&mut self, f: &FunctionRef) {
+        for &i in self.reads.get(&f.id()).into_iter().flatten() {
+            self.left[i] = self.left[i].saturating_sub(1);
+        }
+    }
+
+    /// All packs.
+    pub(super) fn all(&self) -> impl Iterator<Item = Vec<NdArray>> {
+        self.packs.iter().map(|pack| self.pack(pack))
+    }
+
+    /// The packs that can go now.
+    pub(super) fn ready(&mut self) -> Vec<Vec<NdArray>> {
+        let is_final = |pack: &&Vec<usize>| pack.iter().all(|&i| self.left[i] == 0);
+        let count = self.packs[self.sent..].iter().take_while(is_final).count();
+        self.take(count)
+    }
+
+    /// All packs that have not gone.
+    pub(super) fn rest(&mut self) -> Vec<Vec<NdArray>> {
+        self.take(self.packs.len() - self.sent)
+    }
+
+    fn take(&mut self, count: usize) -> Vec<Vec<NdArray>> {
+        let start = self.sent;
+        self.sent += count;
+        self.packs[start..self.sent].iter().map(|pack| self.pack(pack)).collect()
+    }
+
+    fn pack(&self, numbers: &[usize]) -> Vec<NdArray> {
+        numbers.iter().map(|&i| self.arrays[i].clone()).collect()
+    }
+}
+
+/// As they become final: backward runs from the highest rank down, and the lowest reader is the last. Those that nobody
+/// reads come at the end.
+fn order(last: &[Option<usize>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..last.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(last[i].map_or(0, |rank| rank + 1)));
+    order
+}
+
+/// Neighbours together until a pack has `pack_size` numbers, or the next is of another type.
+fn packs(arrays: &[NdArray], order: &[usize], pack_size: usize) -> Vec<Vec<usize>> {
+    let mut packs: Vec<Vec<usize>> = vec![];
+    let (mut count, mut dtype) = (0, DType::F32);
+    for &i in order {
+        let own = sum_type(arrays[i].dtype());
+        if packs.is_empty() || count >= pack_size || own != dtype {
+            packs.push(vec![]);
+            (count, dtype) = (0, own);
+        }
+        if let Some(pack) = packs.last_mut() {
+            pack.push(i);
+        }
+        count += arrays[i].size();
+    }
+    packs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_are_full_and_of_one_type() {
+        let array = |n: usize, dtype| {
+            let a = NdArray::new([n].into());
+            a.cast(dtype).unwrap();
+            a
+        };
+        let f = DType::F32;
+        let arrays = [array(3, f), array(3, f), array(1, DType::F16), array(1, DType::F64), array(1, f)];
+        assert_eq!(packs(&arrays, &[0, 1, 2, 3, 4], 4), [vec![0, 1], vec![2], vec![3], vec![4]]);
+        assert_eq!(packs(&arrays, &[4, 2, 0, 1, 3], 100), [vec![4, 2, 0, 1], vec![3]]);
+        assert_eq!(packs(&arrays, &[], 4), Vec::<Vec<usize>>::new());
+    }
+
+    #[test]
+    fn the_last_layer_comes_first() {
+        assert_eq!(order(&[Some(0), None, Some(3), Some(3), Some(1)]), [2, 3, 4, 0, 1]);
+    }
+}
