@@ -42,6 +42,18 @@ macro_rules! lanes {
     )*};
 }
 
+/// The same for what takes many instructions where no instruction does it: there it stands once, or the functions for
+/// processors without AVX2 would be the largest of all.
+macro_rules! calls {
+    ($($name:ident($x:ident $(, $a:ident)*) = $body:expr;)*) => {$(
+        #[cfg_attr(target_arch = "aarch64", inline(always))]
+        #[cfg_attr(not(target_arch = "aarch64"), inline(never))]
+        fn $name(self $(, $a: Self)*) -> Self {
+            P(from_fn(|i| { let $x = self.0[i]; $(let $a = $a.0[i];)* $body }))
+        }
+    )*};
+}
+
 macro_rules! comparisons {
     ($n:literal; $($name:ident $op:tt;)*) => {$(
         #[inline(always)]
@@ -92,16 +104,18 @@ macro_rules! vector {
                 P([v as $e; $n])
             }
             lanes! {
-                fma(x, b, c) = $fma(x, b, c);
                 abs(x) = x.abs();
                 sqrt(x) = x.sqrt();
                 min(x, o) = if x < o { x } else { o };
                 max(x, o) = if x > o { x } else { o };
+                copysign(x, o) = x.copysign(o);
+            }
+            calls! {
+                fma(x, b, c) = $fma(x, b, c);
                 floor(x) = x.floor();
                 ceil(x) = x.ceil();
                 trunc(x) = x.trunc();
                 rint(x) = x.round_ties_even();
-                copysign(x, o) = x.copysign(o);
                 scale2(x, n) = $scale(x, n);
             }
             comparisons!($n; lt <; le <=; gt >; ge >=; eq ==; ne !=;);
@@ -195,6 +209,8 @@ impl F32Vector for F32x8 {
     }
     lanes! {
         bit_xor(x, o) = f32::from_bits(x.to_bits() ^ o.to_bits());
+    }
+    calls! {
         round_f16(x) = half::f16::from_f32_const(x).to_f32_const();
         round_bf16(x) = super::convert::round_bf16(x);
     }
