@@ -98,7 +98,13 @@ unsafe fn gather<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, cha
 
 /// `points` points of an image from `from[point][channel]`.
 #[inline(always)]
-pub(super) unsafe fn scatter<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, channels: usize, to: *mut f32) {
+pub(super) unsafe fn scatter<L: Lanes<f32>>(
+    s: Strides,
+    from: *const f32,
+    points: usize,
+    channels: usize,
+    to: *mut f32,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         if s.channel == 1 {

@@ -222,7 +222,9 @@ impl TransformTiles<'_> {
             for t in 0..row.tiles {
                 let to = self.run.v.add((row.index + t) * room.stride + first).0;
                 // SAFETY: as above.
-                unsafe { transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, room.tiles * room.stride) }
+                unsafe {
+                    transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, room.tiles * room.stride)
+                }
             }
             row = self.row(row.index + row.tiles);
         }
@@ -247,7 +249,12 @@ impl TransformTiles<'_> {
                 let from = self.strip[t * OUT * L::N..].as_ptr();
                 // SAFETY: as above; `u` has AREA points of tiles.
                 unsafe {
-                    transform::gradient::<L>(from, row.tiles * OUT * L::N, to.add((row.index + t) * wide).0, room.tiles * wide);
+                    transform::gradient::<L>(
+                        from,
+                        row.tiles * OUT * L::N,
+                        to.add((row.index + t) * wide).0,
+                        room.tiles * wide,
+                    );
                 }
             }
             row = self.row(row.index + row.tiles);
@@ -307,7 +314,9 @@ impl WithLanes<f32> for WriteTaps<'_> {
         for i in 0..many {
             let (src, dst) = (from.add(i * src_step).0.cast_const(), to.add(i * dst_step).0);
             // SAFETY: the panel's taps, and the made channels that it is of.
-            unsafe { transpose_or_add::<f32, L>(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride: lane }, add) }
+            unsafe {
+                transpose_or_add::<f32, L>(TransposeBlock { src, src_stride, rows, cols, dst, dst_stride: lane }, add)
+            }
         }
     }
 }

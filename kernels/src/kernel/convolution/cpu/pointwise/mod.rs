@@ -64,7 +64,16 @@ impl<T: Real> Pointwise<'_, T> {
     pub fn data(c: &Conv, group: usize, gy: SendPtr<T>, w: SendPtr<T>, gx: SendPtr<T>, output: Output) -> Self {
         let f = Pointwise::forward(c, group, gx, w, gy);
         let (channels, made, [x, y]) = (f.made, f.channels, f.images);
-        Pointwise { channels, made, source: f.result, result: f.source, images: [y, x], strides: [1, made], output, ..f }
+        Pointwise {
+            channels,
+            made,
+            source: f.result,
+            result: f.source,
+            images: [y, x],
+            strides: [1, made],
+            output,
+            ..f
+        }
     }
 
     /// # Safety
@@ -163,7 +172,11 @@ impl<T: Real> PointPanels<'_, T> {
         let whole = first.count == width;
         // SAFETY: runs are in the tensors, and in a panel.
         unsafe {
-            if whole { self.load::<L>(first) } else { self.gather::<L>(p) }
+            if whole {
+                self.load::<L>(first)
+            } else {
+                self.gather::<L>(p)
+            }
             let (out, out_stride) = if whole {
                 (c.result.add(first.image * c.images[1] + first.first).0, c.points)
             } else {

@@ -62,7 +62,14 @@ impl<T: Real> Choose<T> for PointwiseWeight<'_, T> {
             });
             pool::run(cut.groups, &|group| {
                 // SAFETY: as above; the sums are complete, and of different made channels.
-                unsafe { L::enter(FinishPointwise { c: &self, cut: &cut, group, sums: sums.add(group * cut.parts * cut.sums) }) }
+                unsafe {
+                    L::enter(FinishPointwise {
+                        c: &self,
+                        cut: &cut,
+                        group,
+                        sums: sums.add(group * cut.parts * cut.sums),
+                    })
+                }
             });
         });
     }
@@ -162,7 +169,8 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
                     self.turn::<L>(b * cut.points, points, first);
                     let (x, w, lane, off) = (self.copy.as_ptr(), self.rows.as_ptr(), self.lane, &off[..points]);
                     let (init, init_stride, out, out_stride) = (sums.cast_const(), wide, sums, wide);
-                    Tiles { x, off, lane, w, w_stride: wide, vectors: 2, init, init_stride, out, out_stride }.call::<L>();
+                    Tiles { x, off, lane, w, w_stride: wide, vectors: 2, init, init_stride, out, out_stride }
+                        .call::<L>();
                 }
             }
         }
