@@ -79,6 +79,7 @@ fn convolutions() {
     for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
         convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 1, layout) });
         convolution(&Conv { group: 128, ..square(8, 128, 28, 128, 3, 1, 2, layout) });
+        convolution(&Conv { group: 256, ..square(16, 256, 14, 256, 3, 1, 1, layout) });
     }
     for (n, c, h, oc, k, p, s) in [
         (64, 1, 28, 16, 5, 0, 1),
@@ -89,6 +90,9 @@ fn convolutions() {
         (8, 512, 7, 512, 3, 1, 1),
         (8, 64, 56, 128, 3, 1, 2),
         (8, 256, 14, 512, 1, 0, 1),
+        (16, 256, 56, 64, 1, 0, 1),
+        (16, 512, 14, 512, 1, 0, 1),
+        (16, 512, 7, 2048, 1, 0, 1),
         (8, 3, 224, 64, 7, 3, 2),
     ] {
         for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
@@ -115,19 +119,20 @@ fn winograds() {
 fn beside(c: &Conv) {
     let (x, w) = (noise(c.input_len()), noise(c.weight_len()));
     let (mut y, mut gx) = (x.clone(), x.clone());
-    let mut best = [[f64::MAX; 2]; 2];
+    let (mut gw, mut best) = (w.clone(), [[f64::MAX; 3]; 2]);
     for round in 0..6 {
         let old = set_exact(round % 2 == 0);
         let forward = time(|| c.forward(&x, &w, None, &mut y));
         let data = time(|| c.backward_data(&x, &w, &mut gx, Output::Write));
+        let weight = time(|| c.backward_weight(&y, &x, &mut gw, Output::Write));
         set_exact(old);
         let best = &mut best[round % 2];
-        *best = [best[0].min(forward), best[1].min(data)];
+        *best = [best[0].min(forward), best[1].min(data), best[2].min(weight)];
     }
     let rate = 2e-3 * (y.len() * w.len() / c.out_channels) as f64;
     let [direct, winograd] = best;
     println!(
-        "conv {:2}x{:3}x{:2}: forward {:4.0} -> {:4.0} GFLOP/s ({:.2}), data {:4.0} -> {:4.0} ({:.2})",
+        "conv {:2}x{:3}x{:2}: forward {:4.0} -> {:4.0} GFLOP/s ({:.2}), data {:4.0} -> {:4.0} ({:.2}), weight {:4.0} -> {:4.0} ({:.2})",
         c.batch,
         c.in_channels,
         c.input[2],
@@ -136,7 +141,10 @@ fn beside(c: &Conv) {
         direct[0] / winograd[0],
         rate / direct[1],
         rate / winograd[1],
-        direct[1] / winograd[1]
+        direct[1] / winograd[1],
+        rate / direct[2],
+        rate / winograd[2],
+        direct[2] / winograd[2]
     );
 }
 

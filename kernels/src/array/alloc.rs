@@ -20,6 +20,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 /// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub const ALIGN: usize = 64;
+/// Blocks from this size on have no byte that nobody has written.
+#[cfg(unix)]
+pub(super) const MAPPED: usize = system::PAGES;
 /// Blocks up to this size are cached per thread, without a lock.
 const SMALL: usize = 4096;
 /// Small blocks of one size kept by one thread.

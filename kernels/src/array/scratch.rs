@@ -15,8 +15,11 @@ struct CacheLine(#[allow(dead_code)] [u8; 64]);
 
 /// Bytes of the largest buffer that a thread keeps; what is larger counts as an array does.
 pub const KEEP: usize = 2 << 20;
+#[cfg(unix)]
+const _: () = assert!(KEEP >= alloc::MAPPED, "larger buffers are pages from the system");
 
 /// Bytes that are set to 0 before it is asked whether to stop: gigabytes of fresh pages take seconds.
+#[cfg(not(unix))]
 const PIECE: usize = 16 << 20;
 
 thread_local! {
@@ -33,6 +36,8 @@ impl ScratchMemory {
     fn new(bytes: usize) -> ScratchMemory {
         if bytes > KEEP {
             let block = Block::new(bytes).unwrap_or_else(|e| pool::refuse(e));
+            // Elsewhere pages come from the system, which has written them.
+            #[cfg(not(unix))]
             for from in (0..bytes).step_by(PIECE) {
                 // SAFETY: the block is this long and has no other owner.
                 unsafe { block.ptr().add(from).write_bytes(0, PIECE.min(bytes - from)) };

@@ -6,9 +6,9 @@ use super::alloc::ALIGN;
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-/// Blocks from this size on are pages of their own.
+/// Blocks from this size on are pages of their own: all their bytes were written, by the system or by whoever had them before.
 #[cfg(unix)]
-const PAGES: usize = 1 << 20;
+pub(super) const PAGES: usize = 1 << 20;
 
 /// The size of a huge page; blocks from this size on begin at a multiple of it.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

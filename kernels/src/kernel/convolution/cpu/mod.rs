@@ -10,12 +10,13 @@ mod geometry;
 pub(super) mod loops;
 mod pack;
 mod planes;
+mod pointwise;
 mod weight;
 
 #[cfg(test)]
 mod tests;
 
-use super::winograd::{self, WinogradSizes};
+use super::winograd::{self, WinogradSizes, WinogradWeight};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
@@ -25,6 +26,7 @@ use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use planes::DepthwisePlanes;
+use pointwise::{Pointwise, PointwiseWeight};
 use std::cell::Cell;
 use weight::GroupWeightGradient;
 
@@ -89,10 +91,17 @@ impl Conv {
         };
         let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
         let over = scratch::counted(over * size_of::<T>());
+        if pointwise::suits(self) {
+            lanes::dispatch::<T, _>(pointwise::PointwiseScratch { c: self, bytes: &bytes });
+            let each = bytes.take();
+            lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
+            return [each, each.max(bytes.get()).max(over)];
+        }
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
-        let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self)));
+        let weight = WinogradSizes::forward(self).map_or(0, |s| s.weight_scratch());
+        let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
         [correlate(&forward).max(fast(WinogradSizes::forward(self))), backward]
     }
 
@@ -115,6 +124,14 @@ impl Conv {
         if Depthwise::<T>::suits(self) {
             // SAFETY: the sizes were checked.
             return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x, w, y, bias }.run() };
+        }
+        if pointwise::suits(self) {
+            return (0..self.group).for_each(|i| {
+                let p = Pointwise::forward(self, i, x, w, y);
+                let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
+                // SAFETY: the sizes were checked.
+                unsafe { Pointwise { bias, ..p }.run() }
+            });
         }
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
@@ -144,6 +161,10 @@ impl Conv {
             let (g, pass) = (Geometry::forward(self), Pass::Data(output));
             // SAFETY: the sizes were checked.
             return unsafe { Depthwise { c: self, g: &g, pass, x: gx, w, y: gy, bias: None }.run() };
+        }
+        if pointwise::suits(self) {
+            // SAFETY: the sizes were checked.
+            return (0..self.group).for_each(|i| unsafe { Pointwise::data(self, i, gy, w, gx, output).run() });
         }
         for g in Geometry::data(self) {
             for i in 0..self.group {
@@ -197,10 +218,25 @@ impl Conv {
                 Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
             };
         }
+        if pointwise::suits(self) {
+            for i in 0..self.group {
+                let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
+                let gw = gw.add(i * g.lanes * g.w.lane);
+                // SAFETY: the sizes were checked.
+                unsafe { PointwiseWeight { c: self, x, gy, gw, output }.run() }
+            }
+            return;
+        }
+        let fast = winograd::weight_sizes::<T>(self);
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
+            let gw = gw.add(i * g.lanes * g.w.lane);
             // SAFETY: the sizes were checked.
-            unsafe { GroupWeightGradient { g: &g, x, gy, gw: gw.add(i * g.lanes * g.w.lane), output }.run() }
+            unsafe {
+                if !fast.is_some_and(|s| WinogradWeight { s, x, gy, gw, output }.run()) {
+                    GroupWeightGradient { g: &g, x, gy, gw, output }.run();
+                }
+            }
         }
     }
 

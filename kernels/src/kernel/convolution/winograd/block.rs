@@ -1,5 +1,6 @@
 //! A block of tiles: transform of the inputs, products, transform of the outputs.
 
+use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::gemm::tile::Tiles;
 
@@ -20,7 +21,7 @@ impl Room {
         let stride = s.channels.next_multiple_of(L::N) + L::N;
         let fit = INPUTS / (AREA * stride * size_of::<f32>());
         let all = s.tiles()[2];
-        let blocks = all.div_ceil(fit.max(TILES)).max(1);
+        let blocks = if by_panels(s) { 1 } else { all.div_ceil(fit.max(TILES)).max(1) };
         let tiles = all.div_ceil(blocks).next_multiple_of(L::ROWS).min(all.max(1));
         let columns = tiles.min(s.tiles()[1]) * OUT + SIDE;
         let line = scratch::line::<f32>;
@@ -34,31 +35,74 @@ impl Room {
         }
     }
 
-    pub fn all(&self) -> usize {
-        self.inputs + self.sums + self.strip + self.zeros
+    /// What a task has beside the inputs.
+    fn work(&self) -> usize {
+        self.sums + self.strip + self.zeros
     }
 }
 
-/// Blocks of tiles.
-pub(super) fn count<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    s.tiles()[2].div_ceil(Room::new::<L>(s).tiles)
+/// Whether the tiles are so few that their inputs stay in the cache for all panels, whose weights would not.
+pub(super) fn by_panels(s: &WinogradSizes) -> bool {
+    s.tiles()[2] * 2 <= s.lanes
 }
 
-pub(super) fn run<L: Lanes<f32>>(c: &Winograd, u: SendPtr<f32>) {
+/// Bytes of the large buffers that a run works in.
+pub(super) fn bytes<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    let (room, threads) = (Room::new::<L>(s), pool::num_threads());
+    let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
+    if by_panels(s) {
+        return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(panel_len::<L>(s) + room.work());
+    }
+    bytes(panels::<L>(s) * panel_len::<L>(s)) + threads.min(count(s, &room)) * bytes(room.inputs + room.work())
+}
+
+/// Blocks of tiles.
+fn count(s: &WinogradSizes, room: &Room) -> usize {
+    s.tiles()[2].div_ceil(room.tiles)
+}
+
+pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     let room = Room::new::<L>(&c.s);
     let off: Vec<isize> = (0..c.s.channels as isize).collect();
     let lane: Vec<isize> = (0..room.tiles).map(|t| (t * room.stride) as isize).collect();
-    pool::run(count::<L>(&c.s), &|b| {
-        let first = b * room.tiles;
+    let block = |first: usize, v: SendPtr<f32>, work: &mut [f32], stage: Stage| {
         let tiles = room.tiles.min(c.s.tiles()[2] - first);
-        scratch::with(room.all(), |work: &mut [f32]| {
-            let (v, rest) = work.split_at_mut(room.inputs);
-            let (m, rest) = rest.split_at_mut(room.sums);
-            let (strip, zeros) = rest.split_at_mut(room.strip);
-            zeros.fill(0.0);
-            let block = TileBlock { c, room: &room, off: &off, lane: &lane[..tiles], first, v, m, strip, zeros, u };
-            // SAFETY: the machine has what `dispatch` chose; the block's memory has the sizes of `room`.
-            unsafe { L::enter(block) }
+        let (m, rest) = work.split_at_mut(room.sums);
+        let (strip, zeros) = rest.split_at_mut(room.strip);
+        zeros.fill(0.0);
+        let block = TileBlock { c, room: &room, off: &off, lane: &lane[..tiles], first, v, m, strip, zeros };
+        // SAFETY: the machine has what `dispatch` chose; the block's memory has the sizes of `room`.
+        unsafe { L::enter(BlockJob { block, stage }) }
+    };
+    let (panels, panel) = (panels::<L>(&c.s), panel_len::<L>(&c.s));
+    if by_panels(&c.s) {
+        return scratch::with(room.inputs, |v: &mut [f32]| {
+            let v = SendPtr(v.as_mut_ptr());
+            pool::run(c.s.channels.div_ceil(L::N), &|i| {
+                scratch::with(room.work(), |work: &mut [f32]| block(0, v, work, Stage::Inputs(i * L::N)));
+            });
+            pool::run(panels, &|p| {
+                scratch::with(panel + room.work(), |work: &mut [f32]| {
+                    let (u, work) = work.split_at_mut(panel);
+                    let to = SendPtr(u.as_mut_ptr());
+                    // SAFETY: the panel's own weights; as above.
+                    unsafe { L::enter(TransformedWeights { c, p, to }) }
+                    block(0, v, work, Stage::Panel(p, to));
+                });
+            });
+        });
+    }
+    scratch::with(panels * panel, |u: &mut [f32]| {
+        let u = SendPtr(u.as_mut_ptr());
+        pool::run(panels, &|p| {
+            // SAFETY: each task has a panel of its own; as above.
+            unsafe { L::enter(TransformedWeights { c, p, to: u.add(p * panel) }) }
+        });
+        pool::run(count(&c.s, &room), &|b| {
+            scratch::with(room.inputs + room.work(), |work: &mut [f32]| {
+                let (v, work) = work.split_at_mut(room.inputs);
+                block(b * room.tiles, SendPtr(v.as_mut_ptr()), work, Stage::All(u));
+            });
         });
     });
 }
@@ -71,45 +115,44 @@ struct TileBlock<'a> {
     lane: &'a [isize],
     /// The number of the first tile.
     first: usize,
-    v: &'a mut [f32],
+    /// The transformed inputs.
+    v: SendPtr<f32>,
     m: &'a mut [f32],
     strip: &'a mut [f32],
     zeros: &'a [f32],
-    u: SendPtr<f32>,
 }
 
-/// Tiles side by side in one image.
+/// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
+/// one panel, with its weights.
 #[derive(Clone, Copy)]
-struct TileRow {
-    image: usize,
-    /// Of its outputs: the first row and column.
-    at: [usize; 2],
-    tiles: usize,
-    /// Its first tile's number in the block.
-    index: usize,
+enum Stage {
+    All(SendPtr<f32>),
+    Inputs(usize),
+    Panel(usize, SendPtr<f32>),
 }
 
-impl WithLanes<f32> for TileBlock<'_> {
+struct BlockJob<'a> {
+    block: TileBlock<'a>,
+    stage: Stage,
+}
+
+impl WithLanes<f32> for BlockJob<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(mut self) {
-        let panels = self.c.s.lanes.div_ceil(2 * L::N);
+        let s = &self.block.c.s;
         // SAFETY: the caller's promise.
         unsafe {
-            let mut row = self.row(0);
-            while row.tiles > 0 {
-                for first in (0..self.c.s.channels).step_by(L::N) {
-                    self.load::<L>(row, first);
-                    self.inputs::<L>(row, first);
-                }
-                row = self.row(row.index + row.tiles);
-            }
-            for p in 0..panels {
-                self.products::<L>(p);
-                let mut row = self.row(0);
-                while row.tiles > 0 {
-                    self.outputs::<L>(row, p, 0);
-                    self.outputs::<L>(row, p, 1);
-                    row = self.row(row.index + row.tiles);
+            match self.stage {
+                Stage::Inputs(first) => self.block.inputs::<L>(first),
+                Stage::Panel(p, u) => self.block.panel::<L>(p, u),
+                Stage::All(u) => {
+                    // Loops, not closures, which would not be compiled for the instruction set.
+                    for first in (0..s.channels).step_by(L::N) {
+                        self.block.inputs::<L>(first);
+                    }
+                    for p in 0..panels::<L>(s) {
+                        self.block.panel::<L>(p, u.add(p * panel_len::<L>(s)));
+                    }
                 }
             }
         }
@@ -120,65 +163,53 @@ impl TileBlock<'_> {
     /// The tiles from number `index` of the block to the end of their row, or of the block.
     #[inline(always)]
     fn row(&self, index: usize) -> TileRow {
-        let [down, across, _] = self.c.s.tiles();
-        let t = self.first + index;
-        let (column, row, image) = (t % across, t / across % down, t / across / down);
-        let tiles = (across - column).min(self.lane.len() - index);
-        TileRow { image, at: [row * OUT, column * OUT], tiles, index }
+        TileRow::new(&self.c.s, self.first, index, self.lane.len())
     }
 
-    /// Copies a vector's worth of channels of the row's inputs into the strip, points outside the image as zeros.
+    /// The transformed inputs of a vector's worth of channels.
     #[inline(always)]
-    unsafe fn load<L: Lanes<f32>>(&mut self, row: TileRow, first: usize) {
-        let s = &self.c.s;
-        let columns = row.tiles * OUT + SIDE - OUT;
-        let channels = L::N.min(s.channels - first);
-        let begin = s.pad[1].saturating_sub(row.at[1]).min(columns);
-        let left = row.at[1] + begin - s.pad[1];
-        let inside = s.input[1].saturating_sub(left).min(columns - begin);
-        for i in 0..SIDE {
-            let to = &mut self.strip[i * columns * L::N..][..columns * L::N];
-            let y = (row.at[0] + i).wrapping_sub(s.pad[0]);
-            if y >= s.input[0] {
-                to.fill(0.0);
-                continue;
-            }
-            if channels < L::N {
-                to.fill(0.0);
-            } else {
-                to[..begin * L::N].fill(0.0);
-                to[(begin + inside) * L::N..].fill(0.0);
-            }
-            let from = row.image * s.x.image + first * s.x.channel + (y * s.input[1] + left) * s.x.point;
-            let from = self.c.x.add(from).0.cast_const();
-            let to = to[begin * L::N..].as_mut_ptr();
-            // SAFETY: `inside` points of `channels` channels are in the image, and in the strip.
-            unsafe { gather::<L>(s.x, from, inside, channels, to) }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn inputs<L: Lanes<f32>>(&mut self, row: TileRow, first: usize) {
-        let line = (row.tiles * OUT + SIDE - OUT) * L::N;
-        let step = self.room.tiles * self.room.stride;
-        for t in 0..row.tiles {
-            let from = self.strip[t * OUT * L::N..].as_ptr();
-            let to = self.v[(row.index + t) * self.room.stride + first..].as_mut_ptr();
+    unsafe fn inputs<L: Lanes<f32>>(&mut self, first: usize) {
+        let (source, step) = (Plane::inputs(&self.c.s, self.c.x), self.room.tiles * self.room.stride);
+        let mut row = self.row(0);
+        while row.tiles > 0 {
+            let line = (row.tiles * OUT + SIDE - OUT) * L::N;
             // SAFETY: the strip has six lines, the inputs have AREA points of `step` numbers.
-            unsafe { transform::input::<L>(from, line, to, step) }
+            unsafe {
+                source.load::<L>(row, SIDE, first, self.strip);
+                for t in 0..row.tiles {
+                    let to = self.v.add((row.index + t) * self.room.stride + first).0;
+                    transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, step);
+                }
+            }
+            row = self.row(row.index + row.tiles);
         }
     }
 
-    /// The 36 products for panel `p`.
+    /// The results of panel `p`, whose weights are `u`.
     #[inline(always)]
-    unsafe fn products<L: Lanes<f32>>(&mut self, p: usize) {
+    unsafe fn panel<L: Lanes<f32>>(&mut self, p: usize, u: SendPtr<f32>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.products::<L>(u);
+            let mut row = self.row(0);
+            while row.tiles > 0 {
+                self.outputs::<L>(row, p, 0);
+                self.outputs::<L>(row, p, 1);
+                row = self.row(row.index + row.tiles);
+            }
+        }
+    }
+
+    /// The 36 products of a panel.
+    #[inline(always)]
+    unsafe fn products<L: Lanes<f32>>(&mut self, u: SendPtr<f32>) {
         let (wide, channels) = (2 * L::N, self.c.s.channels);
         for point in 0..AREA {
             let tiles = Tiles {
-                x: self.v[point * self.room.tiles * self.room.stride..].as_ptr(),
+                x: self.v.add(point * self.room.tiles * self.room.stride).0,
                 off: self.off,
                 lane: self.lane,
-                w: self.u.add((p * AREA + point) * channels * wide).0,
+                w: u.add(point * channels * wide).0,
                 w_stride: wide,
                 vectors: 2,
                 init: self.zeros.as_ptr(),
@@ -228,37 +259,5 @@ impl TileBlock<'_> {
             // SAFETY: `inside` points of `channels` channels are in the result, which no other task writes.
             unsafe { scatter::<L>(s.y, self.strip[i * line..].as_ptr(), inside, channels, to) }
         }
-    }
-}
-
-/// `to[point][channel]` of `points` points of an image.
-#[inline(always)]
-unsafe fn gather<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, channels: usize, to: *mut f32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if s.channel == 1 {
-            for i in 0..points {
-                from.add(i * s.point).copy_to_nonoverlapping(to.add(i * L::N), channels);
-            }
-            return;
-        }
-        let (rows, cols, src_stride, dst_stride) = (channels, points, s.channel, L::N);
-        transpose_all::<f32, L>(TransposeBlock { src: from, src_stride, rows, cols, dst: to, dst_stride });
-    }
-}
-
-/// `points` points of an image from `from[point][channel]`.
-#[inline(always)]
-unsafe fn scatter<L: Lanes<f32>>(s: Strides, from: *const f32, points: usize, channels: usize, to: *mut f32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if s.channel == 1 {
-            for i in 0..points {
-                from.add(i * L::N).copy_to_nonoverlapping(to.add(i * s.point), channels);
-            }
-            return;
-        }
-        let (rows, cols, src_stride, dst_stride) = (points, channels, L::N, s.channel);
-        transpose_all::<f32, L>(TransposeBlock { src: from, src_stride, rows, cols, dst: to, dst_stride });
     }
 }

@@ -46,6 +46,11 @@ pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     true
 }
 
+/// The sizes of one group where the gradient of w goes this way.
+pub(crate) fn weight_sizes<T: Real>(c: &Conv) -> Option<WinogradSizes> {
+    WinogradSizes::forward(c).filter(|_| allowed::<T>())
+}
+
 /// All groups, then the images whose results are not finite by `again`, which takes one image and its result.
 fn run<T: Real>(
     c: &Conv,

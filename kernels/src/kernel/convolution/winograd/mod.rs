@@ -6,7 +6,9 @@
 
 mod block;
 mod choice;
+mod strip;
 mod transform;
+mod weight;
 
 #[cfg(test)]
 mod tests;
@@ -16,11 +18,12 @@ use crate::array::scratch;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
-pub(crate) use choice::{data, data_suits, forward};
+pub(crate) use choice::{data, data_suits, forward, weight_sizes};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use transform::{AREA, OUT, SIDE, TAPS};
+pub(crate) use weight::WinogradWeight;
 
 /// Channels that are summed, and made, at least: below, the transforms cost more than the products save.
 const CHANNELS: usize = 32;
@@ -138,7 +141,14 @@ impl WinogradSizes {
     /// Bytes of the large buffers that a run works in.
     pub(crate) fn scratch(&self) -> usize {
         let bytes = Cell::new(0);
-        dispatch::<f32, _>(WinogradScratch { s: self, bytes: &bytes });
+        dispatch::<f32, _>(WinogradScratch { s: self, bytes: &bytes, weight: false });
+        bytes.get()
+    }
+
+    /// The same for the gradient of the weight.
+    pub(crate) fn weight_scratch(&self) -> usize {
+        let bytes = Cell::new(0);
+        dispatch::<f32, _>(WinogradScratch { s: self, bytes: &bytes, weight: true });
         bytes.get()
     }
 }
@@ -154,20 +164,20 @@ fn weight_strides(order: ChannelOrder, each: usize) -> [usize; 3] {
 struct WinogradScratch<'a> {
     s: &'a WinogradSizes,
     bytes: &'a Cell<usize>,
+    /// Of the gradient of the weight.
+    weight: bool,
 }
 
 impl Choose<f32> for WinogradScratch<'_> {
     fn with<L: Lanes<f32>>(self) {
         let s = self.s;
-        let tasks = pool::num_threads().min(block::count::<L>(s));
-        let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
-        self.bytes.set(bytes(weights_len::<L>(s)) + tasks * bytes(block::Room::new::<L>(s).all()));
+        self.bytes.set(if self.weight { weight::bytes::<L>(s) } else { block::bytes::<L>(s) });
     }
 }
 
-/// Numbers of the transformed weights: panels of two vectors of made channels.
-fn weights_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    s.lanes.div_ceil(2 * L::N) * panel_len::<L>(s)
+/// Panels of two vectors of made channels, and the numbers of the transformed weights of one.
+fn panels<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    s.lanes.div_ceil(2 * L::N)
 }
 
 fn panel_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
@@ -199,14 +209,7 @@ impl Winograd<'_> {
 
 impl Choose<f32> for Winograd<'_> {
     fn with<L: Lanes<f32>>(self) {
-        scratch::with(weights_len::<L>(&self.s), |u: &mut [f32]| {
-            let shared = SendPtr(u.as_mut_ptr());
-            pool::run(self.s.lanes.div_ceil(2 * L::N), &|p| {
-                // SAFETY: each task has a panel of its own; the machine has what `dispatch` chose.
-                unsafe { L::enter(TransformedWeights { c: &self, p, to: shared.add(p * panel_len::<L>(&self.s)) }) }
-            });
-            block::run::<L>(&self, SendPtr::of(u));
-        });
+        block::run::<L>(&self);
     }
 }
 

@@ -35,15 +35,17 @@ fn doubles(x: &[f32]) -> Vec<f64> {
     x.iter().map(|&v| v as f64).collect()
 }
 
-/// The result and its gradient, in float32 by transforms and in double.
-fn both(c: &Conv, x: &[f32], w: &[f32], gy: &[f32], b: &[f32]) -> [(Vec<f32>, Vec<f64>); 2] {
-    let (mut y, mut gx) = (gy.to_vec(), x.to_vec());
+/// The result and its gradients, in float32 by transforms and in double.
+fn all(c: &Conv, x: &[f32], w: &[f32], gy: &[f32], b: &[f32]) -> [(Vec<f32>, Vec<f64>); 3] {
+    let (mut y, mut gx, mut gw) = (gy.to_vec(), x.to_vec(), w.to_vec());
     c.forward(x, w, Some(b), &mut y);
     c.backward_data(gy, w, &mut gx, Output::Write);
-    let (mut y0, mut gx0) = (doubles(gy), doubles(x));
+    c.backward_weight(gy, x, &mut gw, Output::Write);
+    let (mut y0, mut gx0, mut gw0) = (doubles(gy), doubles(x), doubles(w));
     c.forward(&doubles(x), &doubles(w), Some(&doubles(b)), &mut y0);
     c.backward_data(&doubles(gy), &doubles(w), &mut gx0, Output::Write);
-    [(y, y0), (gx, gx0)]
+    c.backward_weight(&doubles(gy), &doubles(x), &mut gw0, Output::Write);
+    [(y, y0), (gx, gx0), (gw, gw0)]
 }
 
 /// The errors' root of the mean square and the largest, in parts of the output's root of the mean square.
@@ -55,7 +57,7 @@ fn errors(got: &[f32], want: &[f64]) -> [f64; 2] {
 }
 
 fn within(c: &Conv, x: &[f32], w: &[f32], gy: &[f32], b: &[f32]) {
-    for (got, want) in both(c, x, w, gy, b) {
+    for (got, want) in all(c, x, w, gy, b) {
         let [rms, largest] = errors(&got, &want);
         assert!(rms < RMS && largest < LARGEST, "{c:?}: {rms:e}, {largest:e}");
     }
@@ -111,29 +113,47 @@ fn what_is_not_finite_stays_in_its_sums() {
     x[144 + 100] = 3e38;
     let mut small = w.clone();
     small.iter_mut().for_each(|w| *w *= 1e-3);
-    for (got, want) in both(&c, &x, &small, &gy, &b) {
+    for (got, want) in all(&c, &x, &small, &gy, &b) {
         for (i, (g, w)) in got.iter().zip(&want).enumerate() {
-            let same = if w.is_finite() { g.is_finite() } else { g.is_nan() == w.is_nan() };
+            let same = if (*w as f32).is_finite() { g.is_finite() } else { g.is_nan() == w.is_nan() };
             assert!(same, "{g} for {w} at {i}");
         }
     }
 }
 
 #[test]
+fn gradients_of_weights_are_added() {
+    let c = conv((9, 2, 64, 80, 15, 13, [1, 1]), ChannelOrder::ChannelFirst);
+    let [mut x, w, gy, _] = operands(&c);
+    for round in 0..2 {
+        let (mut sum, mut alone) = (w.clone(), w.clone());
+        c.backward_weight(&gy, &x, &mut sum, Output::Accumulate);
+        c.backward_weight(&gy, &x, &mut alone, Output::Write);
+        for (i, ((s, a), w)) in sum.iter().zip(&alone).zip(&w).enumerate() {
+            let same = if a.is_finite() { (s - (a + w)).abs() < 1e-3 } else { s.to_bits() == a.to_bits() };
+            assert!(same, "{s} for {a} + {w} at {i} in round {round}");
+        }
+        // Of the second group, which is done directly then, and the first is not done again.
+        x[40 * 15 * 13] = f32::INFINITY;
+    }
+}
+
+#[test]
 fn threads_and_batches_change_no_bit() {
     let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
-    let [x, w, ..] = operands(&c);
+    let [x, w, gy, _] = operands(&c);
     let before = crate::pool::num_threads();
     let [one, two] = [1, 2].map(|threads| {
         crate::pool::set_num_threads(threads);
-        let mut y = vec![0.0; c.output_len()];
+        let (mut y, mut gw) = (vec![0.0; c.output_len()], w.clone());
         c.forward(&x, &w, None, &mut y);
-        y
+        c.backward_weight(&gy, &x, &mut gw, Output::Write);
+        (y, gw)
     });
     crate::pool::set_num_threads(before);
     assert!(one == two, "threads change bits");
     let first = Conv { batch: 1, ..c.clone() };
     let mut y = vec![0.0; first.output_len()];
     first.forward(&x[..first.input_len()], &w, None, &mut y);
-    assert!(y == one[..y.len()], "the batch changes bits");
+    assert!(y == one.0[..y.len()], "the batch changes bits");
 }

@@ -13,6 +13,10 @@ const A: f32 = 0.75;
 const B: f32 = 1.5;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
+/// The factors of the points 0, +-A and +-B.
+const N0: f32 = 1.0 / (A2 * B2);
+const NA: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
+const NB: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
 
 /// Rows and columns of a transformed tile, of a tile of outputs, and of the kernel.
 pub(super) const SIDE: usize = 6;
@@ -44,9 +48,6 @@ unsafe fn input6<L: Lanes<f32>>(d: [L::V; 6]) -> [L::V; 6] {
 /// Three taps to six values at the points.
 #[inline(always)]
 unsafe fn weight6<L: Lanes<f32>>(g: [L::V; 3]) -> [L::V; 6] {
-    const N0: f32 = 1.0 / (A2 * B2);
-    const NA: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
-    const NB: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
     // SAFETY: inside `enter`.
     unsafe {
         let zero = L::splat(0.0);
@@ -59,6 +60,40 @@ unsafe fn weight6<L: Lanes<f32>>(g: [L::V; 3]) -> [L::V; 6] {
             L::fma(L::splat(NB * B), g[1], eb),
             L::fma(L::splat(-NB * B), g[1], eb),
             g[2],
+        ]
+    }
+}
+
+/// The adjoint of [`weight6`]: sums at six points to three taps.
+#[inline(always)]
+unsafe fn taps6<L: Lanes<f32>>(m: [L::V; 6]) -> [L::V; 3] {
+    // SAFETY: inside `enter`.
+    unsafe {
+        let (one, minus, zero) = (L::splat(1.0), L::splat(-1.0), L::splat(0.0));
+        let (sa, da) = (L::fma(one, m[1], m[2]), L::fma(minus, m[2], m[1]));
+        let (sb, db) = (L::fma(one, m[3], m[4]), L::fma(minus, m[4], m[3]));
+        [
+            L::fma(L::splat(N0), m[0], L::fma(L::splat(NA), sa, L::fma(L::splat(NB), sb, zero))),
+            L::fma(L::splat(NA * A), da, L::fma(L::splat(NB * B), db, zero)),
+            L::fma(L::splat(NA * A2), sa, L::fma(L::splat(NB * B2), sb, m[5])),
+        ]
+    }
+}
+
+/// The adjoint of [`output6`]: four gradients to six values at the points.
+#[inline(always)]
+unsafe fn gradient6<L: Lanes<f32>>(g: [L::V; 4]) -> [L::V; 6] {
+    // SAFETY: inside `enter`.
+    unsafe {
+        let (even_a, odd_a) = (L::fma(L::splat(A2), g[2], g[0]), L::fma(L::splat(A2), g[3], g[1]));
+        let (even_b, odd_b) = (L::fma(L::splat(B2), g[2], g[0]), L::fma(L::splat(B2), g[3], g[1]));
+        [
+            g[0],
+            L::fma(L::splat(A), odd_a, even_a),
+            L::fma(L::splat(-A), odd_a, even_a),
+            L::fma(L::splat(B), odd_b, even_b),
+            L::fma(L::splat(-B), odd_b, even_b),
+            g[3],
         ]
     }
 }
@@ -158,6 +193,57 @@ pub(super) unsafe fn output<L: Lanes<f32>>(
                 let v = L::fma(one, v, bias);
                 bad = L::fma(v, zero, bad);
                 L::store(to.add(i * row + j * L::N), v);
+            }
+        }
+        bad
+    }
+}
+
+/// A tile of 4 x 4 vectors of gradients, `row` apart in rows and one vector in columns; point `i` goes to `to + i * step`.
+#[inline(always)]
+pub(super) unsafe fn gradient<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        let mut t = [[L::splat(0.0); OUT]; SIDE];
+        for j in 0..OUT {
+            let mut g = [L::splat(0.0); OUT];
+            for i in 0..OUT {
+                g[i] = L::load(from.add(i * row + j * L::N));
+            }
+            let c = gradient6::<L>(g);
+            for i in 0..SIDE {
+                t[i][j] = c[i];
+            }
+        }
+        for (i, row) in t.into_iter().enumerate() {
+            for (j, v) in gradient6::<L>(row).into_iter().enumerate() {
+                L::store(to.add((i * SIDE + j) * step), v);
+            }
+        }
+    }
+}
+
+/// Sums at the points to 3 x 3 taps, both `step` apart. What is not finite makes the result NaN, which is otherwise `bad`.
+#[inline(always)]
+pub(super) unsafe fn taps<L: Lanes<f32>>(from: *const f32, to: *mut f32, step: usize, bad: L::V) -> L::V {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        let mut t = [[L::splat(0.0); SIDE]; TAPS];
+        for j in 0..SIDE {
+            let mut m = [L::splat(0.0); SIDE];
+            for i in 0..SIDE {
+                m[i] = L::load(from.add((i * SIDE + j) * step));
+            }
+            let c = taps6::<L>(m);
+            for i in 0..TAPS {
+                t[i][j] = c[i];
+            }
+        }
+        let (zero, mut bad) = (L::splat(0.0), bad);
+        for (i, r) in t.into_iter().enumerate() {
+            for (j, v) in taps6::<L>(r).into_iter().enumerate() {
+                bad = L::fma(v, zero, bad);
+                L::store(to.add((i * TAPS + j) * step), v);
             }
         }
         bad

@@ -27,6 +27,8 @@ pub(super) struct NarrowRows<M> {
     columns: usize,
     pick: usize,
     vectors: usize,
+    /// Where each row of the source can be read once for all rows of results: see [`Rolling`].
+    rolling: Option<Rolling>,
     /// For each column of the kernel how far its numbers are from the results', and the lanes that are inside, a mask a vector.
     shifts: Vec<isize>,
     masks: Vec<M>,
@@ -76,12 +78,29 @@ impl<M: Copy> NarrowRows<M> {
         // SAFETY: as above.
         let ends = (0..vectors).map(|v| unsafe { L::mask(0, L::N.min(columns - v * L::N)) }).collect();
         let pick = if is_data { 1 } else { stride[1] };
-        NarrowRows { reads, starts, width: inside, source, columns, pick, vectors, shifts, masks, ends }
+        let rolling = Rolling::new(c, is_data);
+        NarrowRows { reads, starts, width: inside, source, columns, pick, rolling, vectors, shifts, masks, ends }
     }
 
     /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
     pub(super) fn room(&self, products: usize) -> usize {
         (self.source[0] * self.width).max(self.rows() * self.columns) + products
+    }
+}
+
+/// Rows of a pass that are one after another: row r of the source is read for result `r + low - k` by row k of a square kernel,
+/// or of one that is turned upside down.
+#[derive(Clone, Copy)]
+pub(super) struct Rolling {
+    low: usize,
+    turned: bool,
+}
+
+impl Rolling {
+    fn new(c: &Conv, is_data: bool) -> Option<Rolling> {
+        let plain = c.stride == [1; 3] && c.dilation[1] == 1 && c.kernel[1] == c.kernel[2] && c.pad[1] < c.kernel[1];
+        let low = if is_data { c.kernel[1] - 1 - c.pad[1].min(c.kernel[1] - 1) } else { c.pad[1] };
+        plain.then_some(Rolling { low, turned: is_data })
     }
 }
 
@@ -218,6 +237,10 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
     unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
         let r = self.rows;
         debug_assert!(r.reads.iter().all(|(_, k)| (k + 1) * K <= self.w.len()), "a weight for each tap");
+        if let Some(rolling) = r.rolling {
+            // SAFETY: as here.
+            return unsafe { self.roll::<L, V, K>(rolling) };
+        }
         let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
         // SAFETY: what the masks cover lies in the rows.
         unsafe {
@@ -243,14 +266,59 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     every_second(to, all);
                     continue;
                 }
-                for j in 0..V {
-                    let (to, end) = (self.to.add(i * r.columns + j * L::N), ends[j]);
-                    let sum = match self.output {
-                        Output::Write => v[j],
-                        Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
-                    };
-                    L::store_masked(to, end, sum);
+                self.store::<L, V>(i, v, ends);
+            }
+        }
+    }
+
+    /// As [`Self::run`] for rows one after another: those of results that a row of the source adds to are in registers.
+    #[allow(clippy::needless_range_loop)] // as above
+    #[inline(always)]
+    unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(&self, rolling: Rolling) {
+        let r = self.rows;
+        assert!(self.w.len() == K * K, "a weight for each tap");
+        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        // SAFETY: inside `enter`.
+        let mut v = [[unsafe { L::splat(self.start) }; V]; K];
+        for row in 0..r.rows() + K - 1 - rolling.low {
+            // SAFETY: what the masks cover lies in the rows.
+            unsafe {
+                if row < r.source[0] {
+                    for c in 0..K {
+                        let x = self.source.wrapping_add(row * r.width).wrapping_offset(shifts[c]);
+                        for j in 0..V {
+                            let x = L::load_masked(x.wrapping_add(j * L::N), masks[c][j]);
+                            for k in 0..K {
+                                let at = if rolling.turned { K - 1 - k } else { k } * K + c;
+                                v[k][j] = L::fma(x, L::splat(*self.w.get_unchecked(at)), v[k][j]);
+                            }
+                        }
+                    }
                 }
+                if row + rolling.low + 1 >= K {
+                    self.store::<L, V>(row + rolling.low + 1 - K, v[K - 1], ends);
+                }
+                for k in (1..K).rev() {
+                    v[k] = v[k - 1];
+                }
+                v[0] = [L::splat(self.start); V];
+            }
+        }
+    }
+
+    /// The sums of row `i`.
+    #[allow(clippy::needless_range_loop)] // as above
+    #[inline(always)]
+    unsafe fn store<L: Lanes<T>, const V: usize>(&self, i: usize, v: [L::V; V], ends: [L::M; V]) {
+        for j in 0..V {
+            // SAFETY: the row's numbers, of which `ends` covers those that there are.
+            unsafe {
+                let (to, end) = (self.to.add(i * self.rows.columns + j * L::N), ends[j]);
+                let sum = match self.output {
+                    Output::Write => v[j],
+                    Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
+                };
+                L::store_masked(to, end, sum);
             }
         }
     }
@@ -276,6 +344,10 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
     #[inline(always)]
     unsafe fn run<L: Lanes<T>, const V: usize, const K: usize>(self) {
         let r = self.rows;
+        if let Some(rolling) = r.rolling {
+            // SAFETY: as here.
+            return unsafe { self.roll::<L, V, K>(rolling.low) };
+        }
         let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
         let kernel_rows = self.sums.len() / (K * L::N);
         // SAFETY: as above; there is a vector of sums for each tap.
@@ -300,6 +372,47 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
                 }
                 for c in 0..K {
                     L::store(sums.add(c * L::N), v[c]);
+                }
+            }
+        }
+    }
+    /// As [`Self::run`] for rows one after another: each row of the source meets the gradients of all rows that read it.
+    #[allow(clippy::needless_range_loop)] // as above
+    #[inline(always)]
+    unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(self, low: usize) {
+        let r = self.rows;
+        assert!(self.sums.len() == K * K * L::N, "a vector of sums for each tap");
+        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        // SAFETY: what the masks cover lies in the rows.
+        unsafe {
+            let mut v = [[L::splat(T::ZERO); K]; K];
+            for k in 0..K {
+                for c in 0..K {
+                    v[k][c] = L::load(self.sums.as_ptr().add((k * K + c) * L::N));
+                }
+            }
+            for row in 0..r.source[0] {
+                for j in 0..V {
+                    let mut x = [L::splat(T::ZERO); K];
+                    for c in 0..K {
+                        let from = self.source.wrapping_add(row * r.width + j * L::N).wrapping_offset(shifts[c]);
+                        x[c] = L::load_masked(from, masks[c][j]);
+                    }
+                    for k in 0..K {
+                        if row + low < k || row + low - k >= r.rows() {
+                            continue;
+                        }
+                        let g = self.gradient.add((row + low - k) * r.columns + j * L::N);
+                        let g = L::load_masked(g, ends[j]);
+                        for c in 0..K {
+                            v[k][c] = L::fma(x[c], g, v[k][c]);
+                        }
+                    }
+                }
+            }
+            for k in 0..K {
+                for c in 0..K {
+                    L::store(self.sums.as_mut_ptr().add((k * K + c) * L::N), v[k][c]);
                 }
             }
         }
