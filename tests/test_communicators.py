@@ -11,8 +11,8 @@ import pytest
 
 import nnrs as nn
 import nnrs.communicators as C
-from nnrs._communication import launch, reductions
-from thread_transport import run_threads
+from nnrs._communication import launch, nccl, reductions
+from thread_transport import Board, ThreadTransport, run_threads
 
 CPU = nn.ext_utils.get_extension_context("cpu")
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE")
@@ -91,61 +91,6 @@ def test_registered_parameters():
     comm.allreduce(True, True)
     comm.remove_context_parameters(["w", "there is none"])
     comm.clear_context_parameters()
-    comm.allreduce()
-    assert v.g.tolist() == [3, 3]
-
-
-@pytest.mark.parametrize(("call", "kind", "says"), [
-    (lambda c, x: c.all_reduce(3), TypeError, "all_reduce: argument 'data': expected a list of NdArrays"),
-    (lambda c, x: c.all_reduce([nn.Variable((1,))]), TypeError, "v.grad"),
-    (lambda c, x: c.all_reduce(x, group="there"), ValueError, "argument 'group': expected one of 'world', got 'there'"),
-    (lambda c, x: c.all_reduce(x, group=3), TypeError, "the name of a group"),
-    (lambda c, x: c.all_reduce(x, np.zeros(2)), TypeError, "argument 'division': expected bool"),
-    (lambda c, x: c.reduce(x, 1), ValueError, "argument 'dst': expected a rank of group 'world', .0., got 1"),
-    (lambda c, x: c.bcast(x, -1), ValueError, "argument 'src'"),
-    (lambda c, x: c.bcast(x, "a"), TypeError, "argument 'src': expected int"),
-    (lambda c, x: c.all_gather(x, [x, x]), ValueError, "expected 1 arrays of shape .2,., one for each process"),
-    (lambda c, x: c.all_gather(x, [nn.NdArray((3,))]), ValueError, "argument 'ndarray_list'"),
-    (lambda c, x: c.reduce_scatter(x, x), TypeError, "argument 'ndarray_list': expected"),
-    (lambda c, x: c.reduce_scatter([x], 3), TypeError, "argument 'ndarray': expected an NdArray"),
-    (lambda c, x: c.new_group("abc"), TypeError, r"a tuple \(name, ranks\)"),
-    (lambda c, x: c.new_group(("world", [0])), ValueError, "a name that is not taken"),
-    (lambda c, x: c.new_group(("a", [])), ValueError, "different ranks below 1"),
-    (lambda c, x: c.new_group(("a", [0, 0])), ValueError, "different ranks below 1"),
-    (lambda c, x: c.new_group(("a", [1])), ValueError, "different ranks below 1"),
-    (lambda c, x: c.new_group((1, [0])), TypeError, "a name and ranks"),
-    (lambda c, x: c.all_reduce_callback([x], 0), ValueError, "argument 'pack_size': expected 1 or more"),
-    (lambda c, x: c.all_reduce_callback([x], 1, scale_grad="a"), TypeError, "scale_grad"),
-    (lambda c, x: c.add_context_and_parameters(3), TypeError, "a tuple of a Context and a dict"),
-    (lambda c, x: c.add_context_and_parameters((nn.get_current_context(), {"a": 1})), TypeError, "dict of Variables"),
-    (lambda c, x: C.MultiProcessCommunicator(3), TypeError, "argument 'ctx': expected a Context"),
-    (lambda c, x: C.DataParallelCommunicator("cpu"), TypeError, "argument 'ctx': expected a Context"),
-    (lambda c, x: C.Communicator(3), TypeError, "nnrs.communicators.Transport"),
-])  # fmt: skip
-def test_mistakes(call, kind, says):
-    x = array(1, 2)
-    with pytest.raises(kind, match=says):
-        call(world_of_one(), x)
-    assert x.data.tolist() == [1, 2]
-
-
-def test_members_before_init_say_so():
-    comm = C.MultiProcessCommunicator(nn.get_current_context())
-    for use in (lambda: comm.size, lambda: comm.rank, comm.list_groups, comm.barrier, lambda: comm.all_reduce([])):
-        with pytest.raises(RuntimeError, match=r"call init\(\) first"):
-            use()
-
-
-# --- launchers --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LAUNCHERS)
-def test_without_mpi4py_it_says_what_to_install(monkeypatch, name):
-    monkeypatch.setenv(name, "4")
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
-    comm = C.MultiProcessCommunicator(CPU)
-    with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'") as caught:
-        comm.init()
     assert ("mpirun -n 4" in str(caught.value)) == (name in ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
 
 
@@ -179,15 +124,39 @@ def test_mpirun_counts_before_torchrun():
     assert launch.launched({"WORLD_SIZE": "many"}).size == 1
 
 
-def test_a_gpu_context_with_others_is_refused(monkeypatch):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    monkeypatch.setattr(C, "_is_gpu", lambda context: True)
+def test_a_gpu_context_with_others_wants_nccl(monkeypatch):
+    """One process needs none."""
+    two = ThreadTransport(Board(), 0, 2)
+    monkeypatch.setattr(launch, "world", lambda timeout: two)
+    monkeypatch.setattr(C, "gpu_number", lambda context: 0)
+    report = [("cuDNN", True, "libcudnn.so.9"), ("NCCL", False, "NCCL was not found")]
+    monkeypatch.setattr(nccl._core, "cuda_libraries", lambda number: report, raising=False)
     comm = C.MultiProcessCommunicator(CPU)
-    with pytest.raises(NotImplementedError, match="argument 'ctx': expected the context of the CPU.*NCCL"):
+    says = r"argument 'ctx': expected NCCL.*got NCCL was not found\n.*nnrs\[cuda12\].*context of the CPU"
+    with pytest.raises(ImportError, match=says):
         comm.init()
-    monkeypatch.delenv("OMPI_COMM_WORLD_SIZE")
+    monkeypatch.setattr(launch, "world", lambda timeout: C.Alone())
     comm.init()
     assert comm.size == 1
+
+
+def test_which_gpu_a_context_means(monkeypatch):
+    class Named:
+        def __init__(self, backend, device_id="0"):
+            self.backend, self.device_id = backend, device_id
+
+    monkeypatch.setattr(nccl._core, "cuda_device_count", lambda: 2)
+    assert nccl.gpu_number(CPU) is None and nccl.gpu_number(Named(["cpu:float", "cudnn:float"], "1")) is None
+    assert nccl.gpu_number(Named(["tpu:float", "cudnn:half", "cpu:float"], "1")) == 1
+    assert nccl.gpu_number(Named(["cuda|float"])) == 0
+    with pytest.raises(ValueError, match="argument 'ctx': expected the context of a GPU, with its number"):
+        nccl.gpu_number(Named(["cuda:float"], "first"))
+
+    def none():
+        raise nn.Error("there is no GPU")
+
+    monkeypatch.setattr(nccl._core, "cuda_device_count", none)
+    assert nccl.gpu_number(Named(["cuda:float", "cpu:float"])) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "0", "nan"])
@@ -224,18 +193,12 @@ def test_gradients_of_contexts_add_up(division):
     comm.barrier()
 
 
-def test_contexts_with_other_parameters(monkeypatch):
+def test_contexts_with_other_parameters():
     comm, _ = contexts(1.0)
     comm.add_context_and_parameters((CPU, {"v": nn.Variable((2,))}))
     with pytest.raises(ValueError, match="same names and shapes of parameters in each context.*context 1"):
         comm.init()
     comm.clear_context_parameters()
-    monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm.add_context_and_parameters((CPU, {}))
-    comm.init()
-    comm.add_context_and_parameters((CPU, {}))
-    with pytest.raises(NotImplementedError, match="DataParallelCommunicator.init"):
-        comm.init()
 
 
 # --- a transport of one's own -----------------------------------------------------------------------------------------
