@@ -34,7 +34,12 @@ fn nccl_id(py: Python<'_>, device_id: usize) -> PyResult<Bound<'_, PyBytes>> {
 
 /// Each array becomes the sum of all, added up from first to last, on the GPU of its number.
 #[pyfunction]
-fn cuda_sum(py: Python<'_>, arrays: Vec<Bound<'_, PyNdArray>>, device_ids: Vec<usize>, divide_by: usize) -> PyResult<()> {
+fn cuda_sum(
+    py: Python<'_>,
+    arrays: Vec<Bound<'_, PyNdArray>>,
+    device_ids: Vec<usize>,
+    divide_by: usize,
+) -> PyResult<()> {
     let arrays = handles(&arrays);
     errors::detached(py, || {
         let there = |(a, id): (Array, usize)| -> Result<_, Error> { Ok((cuda::gpu(id)?, a)) };
@@ -92,9 +97,7 @@ impl PyNcclGroup {
         packed: bool,
     ) -> PyResult<()> {
         let arrays = handles(&arrays);
-        errors::detached(py, || {
-            self.group.reduce(&arrays, dst, &GroupSums { ordered, mean, scale: 1.0, packed })
-        })
+        errors::detached(py, || self.group.reduce(&arrays, dst, &GroupSums { ordered, mean, scale: 1.0, packed }))
     }
 
     /// Each array becomes that of rank `src`.

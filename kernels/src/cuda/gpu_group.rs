@@ -5,9 +5,9 @@
 //! is as many bytes as the library's own sum, which is made in an order that it chooses.
 
 use super::Gpu;
+use super::gpu_sums::{STEM, sum_rows};
 use super::group::{DeviceCollective, DeviceGroup, DeviceMove, DevicePieces, DeviceSum, GROUP_ID, GroupPlace};
 use super::group_watch::GroupWatch;
-use super::gpu_sums::{STEM, sum_rows};
 use crate::array::{Data, NdArray, Place};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -335,7 +335,9 @@ impl GpuGroup {
     fn check_count(&self, arrays: &[NdArray]) -> Result<()> {
         match arrays.len() == self.size {
             true => Ok(()),
-            false => Err(Error::arg("ndarray_list", format!("{} arrays, one for each rank", self.size)).actual(arrays.len())),
+            false => {
+                Err(Error::arg("ndarray_list", format!("{} arrays, one for each rank", self.size)).actual(arrays.len()))
+            }
         }
     }
 }
@@ -363,7 +365,6 @@ impl Drop for GpuGroup {
         });
     }
 }
-
 
 fn piece(x: &Data, part: &Range<usize>) -> Data {
     x.within(part.start, part.len())

@@ -237,7 +237,8 @@ mod tests {
         drop(watch.begin(&group, "AllReduce of 3 float32").unwrap());
         until(|| slow.was_aborted.load(SeqCst));
         let error = watch.begin(&group, "AllGather of 1 bool").err().unwrap().to_string();
-        let why = "rank 1 of 2 in group 'world': this group has ended: AllReduce of 3 float32 (call 1): not over after 0.1 s";
+        let why =
+            "rank 1 of 2 in group 'world': this group has ended: AllReduce of 3 float32 (call 1): not over after 0.1 s";
         assert_eq!(error, why);
         assert!(!watch.close(&*group));
     }

@@ -109,7 +109,9 @@ impl Functions {
         let text = unsafe { CStr::from_ptr((self.text)(status)) }.to_string_lossy();
         let error = Error::new(ErrorKind::Device, format!("NCCL: {what}: {text}"));
         Err(match status {
-            INVALID_USAGE => error.hint("each rank needs a GPU of its own: a context with device_id=str(comm.local_rank)"),
+            INVALID_USAGE => {
+                error.hint("each rank needs a GPU of its own: a context with device_id=str(comm.local_rank)")
+            }
             UNHANDLED_CUDA_ERROR => error.hint("NCCL_DEBUG=WARN in the environment says more"),
             _ => error,
         })

@@ -214,7 +214,8 @@ impl Driver for Emulated {
     }
 
     fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
-        let ready = || Arc::new(LibraryCall { call: call.clone(), work: self.memory.work.clone() }) as Arc<dyn Prepared>;
+        let ready =
+            || Arc::new(LibraryCall { call: call.clone(), work: self.memory.work.clone() }) as Arc<dyn Prepared>;
         Ok(has_libraries().then(ready))
     }
 

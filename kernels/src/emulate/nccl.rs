@@ -153,7 +153,8 @@ impl EmulatedMember {
         }
         let reads = ranges(call, from, true, self.rank, self.size);
         let writes = ranges(call, to, false, self.rank, self.size);
-        let meet = |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end && !a.is_empty() && !b.is_empty();
+        let meet =
+            |a: &Range<u64>, b: &Range<u64>| a.start < b.end && b.start < a.end && !a.is_empty() && !b.is_empty();
         let is_wrong = |(i, a): (usize, &Range<u64>)| {
             writes.iter().enumerate().any(|(k, b)| meet(a, b) && (a != b || i != k || i != self.rank))
         };

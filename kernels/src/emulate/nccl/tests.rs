@@ -2,8 +2,8 @@
 
 use super::super::{Emulated, nccl};
 use super::*;
-use crate::cuda::driver::{Driver, Properties};
 use crate::NdArray;
+use crate::cuda::driver::{Driver, Properties};
 use crate::cuda::group::DevicePieces;
 use crate::cuda::{GpuGroup, GroupSums, gpu};
 use std::sync::Barrier;
@@ -174,7 +174,10 @@ fn calls_that_differ_are_an_error_on_all() {
         errors.map(said)
     });
     let [kind, count, dtype, root, fits] = &found[0];
-    assert!(kind.ends_with("rank 0 of 2 in AllReduce (Sum) of 2 float32: rank 1 is in Broadcast of 2 float32 from rank 0"), "{kind}");
+    assert!(
+        kind.ends_with("rank 0 of 2 in AllReduce (Sum) of 2 float32: rank 1 is in Broadcast of 2 float32 from rank 0"),
+        "{kind}"
+    );
     assert!(count.ends_with("rank 1 is in AllReduce (Sum) of 3 float32"), "{count}");
     assert!(dtype.ends_with("rank 1 is in AllReduce (Sum) of 2 int32"), "{dtype}");
     assert!(root.ends_with("rank 1 is in Broadcast of 2 float32 from rank 1"), "{root}");
