@@ -26,6 +26,8 @@ const FLAGS: [&str; 7] =
 
 /// Kernels keep their state in static variables: one runs at a time.
 static RUNNING: Mutex<()> = Mutex::new(());
+/// A process compiles in a folder of its own: one file of kernels at a time.
+static COMPILING: Mutex<()> = Mutex::new(());
 
 struct Emulated {
     properties: Properties,
@@ -299,6 +301,8 @@ fn built(stem: &str, source: &str) -> Result<PathBuf> {
     (RUNTIME, HEADERS, source, flags().collect::<Vec<_>>()).hash(&mut hash);
     let folder = std::env::temp_dir().join(format!("nnrs-emulate-{:016x}", hash.finish()));
     let library = folder.join(format!("{stem}.so"));
+    // Two devices may want it at once.
+    let _one = COMPILING.lock().unwrap_or_else(|e| e.into_inner());
     if !library.exists() {
         compile(&folder, stem, source, &library).map_err(|e| wrong(&e))?;
     }
