@@ -91,6 +91,61 @@ def test_registered_parameters():
     comm.allreduce(True, True)
     comm.remove_context_parameters(["w", "there is none"])
     comm.clear_context_parameters()
+    comm.allreduce()
+    assert v.g.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(("call", "kind", "says"), [
+    (lambda c, x: c.all_reduce(3), TypeError, "all_reduce: argument 'data': expected a list of NdArrays"),
+    (lambda c, x: c.all_reduce([nn.Variable((1,))]), TypeError, "v.grad"),
+    (lambda c, x: c.all_reduce(x, group="there"), ValueError, "argument 'group': expected one of 'world', got 'there'"),
+    (lambda c, x: c.all_reduce(x, group=3), TypeError, "the name of a group"),
+    (lambda c, x: c.all_reduce(x, np.zeros(2)), TypeError, "argument 'division': expected bool"),
+    (lambda c, x: c.reduce(x, 1), ValueError, "argument 'dst': expected a rank of group 'world', .0., got 1"),
+    (lambda c, x: c.bcast(x, -1), ValueError, "argument 'src'"),
+    (lambda c, x: c.bcast(x, "a"), TypeError, "argument 'src': expected int"),
+    (lambda c, x: c.all_gather(x, [x, x]), ValueError, "expected 1 arrays of shape .2,., one for each process"),
+    (lambda c, x: c.all_gather(x, [nn.NdArray((3,))]), ValueError, "argument 'ndarray_list'"),
+    (lambda c, x: c.reduce_scatter(x, x), TypeError, "argument 'ndarray_list': expected"),
+    (lambda c, x: c.reduce_scatter([x], 3), TypeError, "argument 'ndarray': expected an NdArray"),
+    (lambda c, x: c.new_group("abc"), TypeError, r"a tuple \(name, ranks\)"),
+    (lambda c, x: c.new_group(("world", [0])), ValueError, "a name that is not taken"),
+    (lambda c, x: c.new_group(("a", [])), ValueError, "different ranks below 1"),
+    (lambda c, x: c.new_group(("a", [0, 0])), ValueError, "different ranks below 1"),
+    (lambda c, x: c.new_group(("a", [1])), ValueError, "different ranks below 1"),
+    (lambda c, x: c.new_group((1, [0])), TypeError, "a name and ranks"),
+    (lambda c, x: c.all_reduce_callback([x], 0), ValueError, "argument 'pack_size': expected 1 or more"),
+    (lambda c, x: c.all_reduce_callback([x], 1, scale_grad="a"), TypeError, "scale_grad"),
+    (lambda c, x: c.add_context_and_parameters(3), TypeError, "a tuple of a Context and a dict"),
+    (lambda c, x: c.add_context_and_parameters((nn.get_current_context(), {"a": 1})), TypeError, "dict of Variables"),
+    (lambda c, x: C.MultiProcessCommunicator(3), TypeError, "argument 'ctx': expected a Context"),
+    (lambda c, x: C.DataParallelCommunicator("cpu"), TypeError, "argument 'ctx': expected a Context"),
+    (lambda c, x: C.Communicator(3), TypeError, "nnrs.communicators.Transport"),
+])  # fmt: skip
+def test_mistakes(call, kind, says):
+    x = array(1, 2)
+    with pytest.raises(kind, match=says):
+        call(world_of_one(), x)
+    assert x.data.tolist() == [1, 2]
+
+
+def test_members_before_init_say_so():
+    comm = C.MultiProcessCommunicator(nn.get_current_context())
+    for use in (lambda: comm.size, lambda: comm.rank, comm.list_groups, comm.barrier, lambda: comm.all_reduce([])):
+        with pytest.raises(RuntimeError, match=r"call init\(\) first"):
+            use()
+
+
+# --- launchers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_without_mpi4py_it_says_what_to_install(monkeypatch, name):
+    monkeypatch.setenv(name, "4")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    comm = C.MultiProcessCommunicator(CPU)
+    with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'") as caught:
+        comm.init()
     assert ("mpirun -n 4" in str(caught.value)) == (name in ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
 
 
@@ -199,6 +254,7 @@ def test_contexts_with_other_parameters():
     with pytest.raises(ValueError, match="same names and shapes of parameters in each context.*context 1"):
         comm.init()
     comm.clear_context_parameters()
+    comm.init()
 
 
 # --- a transport of one's own -----------------------------------------------------------------------------------------

@@ -298,7 +298,9 @@ def test_contexts_train_as_one():
     def gradients(ctx, name, part):
         with nn.context_scope(ctx), nn.parameter_scope(name):
             nn.seed(3)
-            y = F.mean(F.pow_scalar(PF.affine(F.tanh(PF.affine(nn.Variable.from_numpy_array(part), 4, name="a")), 2), 2))
+            y = F.mean(
+                F.pow_scalar(PF.affine(F.tanh(PF.affine(nn.Variable.from_numpy_array(part), 4, name="a")), 2), 2)
+            )
             parameters = nn.get_parameters()
         for p in parameters.values():
             p.grad.zero()

@@ -70,9 +70,12 @@ class ThreadTransport(C.Transport):
 
 
 def run_threads(
-    size: int, work: Callable[[C.Communicator], Any], over: Callable[[C.Transport], C.Transport] = lambda t: t, **options: Any
+    size: int,
+    work: Callable[[C.Communicator], Any],
+    over: Callable[[C.Transport], C.Transport] = lambda t: t,
+    **options: Any,
 ) -> list[Any]:
-    """What `work` gives on each of `size` ranks; raises what the first of them raised. `over` may wrap the transports."""
+    """What `work` gives on each of `size` ranks; raises what the first raised. `over` may wrap the transports."""
     board, found, errors = Board(), [None] * size, []
 
     def process(rank: int) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import nnrs as nn
-import nnrs.communicators as C
 import nnrs.functions as F
 from nnrs import _core
 from nnrs._communication.nccl import NcclTransport

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from .._core import NdArray
 from .._errors import ArgumentError, check_flag, check_integer, check_list, check_number, check_type, message
-
 from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
@@ -15,10 +14,10 @@ from .line import Collective
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
 from .overlap import GradientExchange
-
 from .transport import Transport
 
 Arrays = NdArray | Sequence[NdArray]
+
 
 class Communicator(Membership):
     """Exchanges arrays between processes that train one network. All processes make the same calls in the same order.
@@ -167,12 +166,14 @@ class Communicator(Membership):
             raise ArgumentError(message(here, "ndarray_list", expected, f"shapes {[a.shape for a in arrays]}"))
         return arrays
 
+
 class _Settings(NamedTuple):
     name: str
     group: str
     transport: Transport
     mean: bool
     scale: float
+
 
 class _PackSender:
     """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread."""
@@ -204,6 +205,7 @@ class _PackSender:
         for put in self._puts:
             put()
         self._puts.clear()
+
 
 class _ReduceGradients(CommunicatorBackwardCallback):
     """What `all_reduce_callback` gives."""
