@@ -1,4 +1,4 @@
-"""How the arrays of a collective go: `Exchange` says what there is, `HostExchange` sends them by the moves of a transport.
+"""How the arrays of a collective go: `Exchange` says what there is, `HostExchange` sends them by a transport's moves.
 
 `nccl.py` has the other one, between GPUs. The members of a communicator check their arguments, agree with the other
 processes, and leave the rest to one of the two.
