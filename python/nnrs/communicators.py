@@ -64,7 +64,7 @@ __all__ = [
 class MultiProcessDataParallelCommunicator(Communicator):
     """The processes that mpirun (or srun) started together, each with a network of its own over the same parameters.
 
-    MPI finds the processes, by mpi4py (`pip install 'nnrs[mpi]'`), which is loaded only where there are others. With the
+    MPI finds the processes, by mpi4py (`pip install 'nnrs[mpi]'`), loaded only where there are others. With the
     context of the CPU it carries the arrays too. With a GPU's context NCCL does, between the GPUs: each process has one
     of its own, the one that `device_id` names, and arrays that are elsewhere are brought there. A collective is then
     asked for in order with the GPU's other work, and no process waits for its GPU.

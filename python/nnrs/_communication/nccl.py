@@ -148,7 +148,7 @@ class DeviceExchange(Exchange):
             devices = yield from _joined(t)
             devices.all_reduce(list(arrays), self._deterministic, mean, scale, True)
 
-        # Asked for by the thread that runs backward alone: on the GPU it then stands behind what has made the gradients.
+        # Asked for by the thread that runs backward alone: on the GPU it stands behind what makes the gradients.
         return Pack(steps, [], is_free=False)
 
 
