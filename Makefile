@@ -136,6 +136,7 @@ test-gpu: .venv-test/.installed
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "first or test_forward"
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "leaky_relu or where"
+	NNRS_CUDA_COMPILER=0 NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate:3 $(PYTEST) tests/test_gpu_nccl.py
 
 # The tests that run kernels on sizes and values of their own; the others run the same ones.
 KERNEL_TESTS := $(patsubst %,tests/test_%.py,functions random_functions array_sizes row_sizes layer_sizes empty_arrays \

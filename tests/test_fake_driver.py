@@ -70,6 +70,38 @@ def test_script(built: Path, tmp_path: Path, name: str) -> None:
     assert (done.status, done.output, done.errors, done.violations) == (0, "fine\n", "", ""), done
 
 
+# How soon things happen; a member that never comes; an error that NCCL finds by itself.
+@pytest.mark.parametrize(
+    ("how", "settings"),
+    [("well", {"prob": 0.3}), ("well", {"prob": 0}), ("late", {}), ("broken", {"fail": "asynchronous:6:1"})],
+)
+def test_nccl(built: Path, tmp_path: Path, how: str, settings: dict[str, object]) -> None:
+    env = fake_driver.environment(built, devices=2, **settings) | nccl_of(built, tmp_path)
+    done = fake_driver.run(["tests/fake_driver/nccl.py", how], env, tmp_path)
+    assert (done.status, done.output, done.errors, done.violations) == (0, "fine\n", "", ""), done
+    assert done.counts["collectives"] > 0
+
+
+def nccl_of(built: Path, folder: Path) -> dict[str, str]:
+    """The setting by which the fake is found as NCCL too."""
+    (folder / "libnccl.so.2").symlink_to(built / "libcuda.so.1")
+    return {"NNRS_CUDA_LIBRARY_PATH": str(folder)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"nccl": 20805}, "of NCCL before 2.10 (its version is 20805)"),
+        ({"fail": "ncclGetUniqueId:5"}, "NCCL: ncclGetUniqueId: invalid usage"),
+    ],
+)
+def test_an_nccl_that_cannot_be_used(built: Path, tmp_path: Path, settings: dict[str, object], said: str) -> None:
+    env = fake_driver.environment(built, **settings) | nccl_of(built, tmp_path)
+    script = fake_driver.USE + "graph()\nattempt(lambda: nn._core.nccl_id(0))"
+    done = fake_driver.run(["-c", script], env, tmp_path)
+    assert said in done.output, done
+
+
 # ---- Errors of the driver
 
 

@@ -69,13 +69,18 @@ class ThreadTransport(C.Transport):
         return ThreadTransport(self.board, list(ranks).index(self.rank), len(ranks), name)
 
 
-def run_threads(size: int, work: Callable[[C.Communicator], Any]) -> list[Any]:
-    """What `work` gives on each of `size` ranks; raises what the first of them raised."""
+def run_threads(
+    size: int,
+    work: Callable[[C.Communicator], Any],
+    over: Callable[[C.Transport], C.Transport] = lambda t: t,
+    **options: Any,
+) -> list[Any]:
+    """What `work` gives on each of `size` ranks; raises what the first raised. `over` may wrap the transports."""
     board, found, errors = Board(), [None] * size, []
 
     def process(rank: int) -> None:
         try:
-            found[rank] = work(C.Communicator(ThreadTransport(board, rank, size)))
+            found[rank] = work(C.Communicator(over(ThreadTransport(board, rank, size)), **options))
         except BaseException as error:
             errors.append(error)
 

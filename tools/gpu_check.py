@@ -32,7 +32,7 @@ ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1", "PYT
 PYTHON = sys.executable
 PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", "--maxfail=20", "-p", "no:cacheprovider"]
 # Each list in a process of its own: what one has compiled the other must not find.
-GPU = [["", "_captures", "_random", "_numbers"], ["_libraries", "_compiled"]]
+GPU = [["", "_captures", "_random", "_numbers"], ["_libraries", "_compiled", "_nccl"]]
 GPU_TESTS = [[f"tests/test_gpu{name}.py" for name in names] for names in GPU]
 FUNCTIONS = "tests/test_functions.py"
 DIGITS = ["--context", "cudnn", "--at-least", "0.98", "--output-dir", "out/gpu"]

@@ -7,6 +7,7 @@ modules!(
     "convolution_direct",
     "cumprod",
     "cumsum",
+    "exchange",
     "fft",
     "frames",
     "gather",

@@ -35,8 +35,9 @@ import numpy as np
 from ._communication.callback import CommunicatorBackwardCallback
 from ._communication.communicator import Communicator
 from ._communication.membership import Member
+from ._communication.nccl import NcclTransport, check_nccl, gpu_number
 from ._communication.transport import Alone, Call, Poll, Transport, done
-from ._core import Context, Variable, ordered_sum
+from ._core import Context, Variable, cuda_sum, ordered_sum
 from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_flag, check_type, message
 
 __all__ = [
@@ -61,17 +62,20 @@ __all__ = [
 class MultiProcessDataParallelCommunicator(Communicator):
     """The processes that mpirun (or srun) started together, each with a network of its own over the same parameters.
 
-    MPI carries the arrays, by mpi4py (`pip install 'nnrs[mpi]'`), which is loaded only where there are other processes.
+    MPI finds the processes, by mpi4py (`pip install 'nnrs[mpi]'`), loaded only where there are others. With the
+    context of the CPU it carries the arrays too. With a GPU's context NCCL does, between the GPUs: each process has one
+    of its own, the one that `device_id` names, and arrays that are elsewhere are brought there. A collective is then
+    asked for in order with the GPU's other work, and no process waits for its GPU.
 
     Args:
-        ctx: Context of the arrays. Between several processes it is the CPU's; GPUs exchange nothing yet.
+        ctx: Context of the arrays. Its `device_id` counts when the first array is sent: it may be set after `init`.
         timeout: Seconds to wait for the others in a collective; by default NNRS_COMMUNICATOR_TIMEOUT, or 600.
-        deterministic: See `Communicator`.
+        deterministic: See `Communicator`. With GPUs, if not, sums are NCCL's own: half types are not summed in
+            float32, and means of floats are sums of quotients.
 
     Raises:
-        ImportError: From `init`, where there are other processes and no mpi4py.
+        ImportError: From `init`, where there are other processes and no mpi4py, or no NCCL for a GPU's context.
         RuntimeError: From `init`, where the launcher started no MPI (torchrun); from members before `init`.
-        NotImplementedError: From `init`, for several processes with the context of a GPU.
     """
 
     def __init__(self, ctx: Context, *, timeout: float | None = None, deterministic: bool = True) -> None:
@@ -86,9 +90,11 @@ class MultiProcessDataParallelCommunicator(Communicator):
         from ._communication import launch
 
         timeout = launch.timeout_setting(self._timeout)
-        if launch.launched().size > 1 and _is_gpu(self._ctx):
-            _refuse_gpu(self.name, self._ctx)
-        self._use(launch.world(timeout))
+        world = launch.world(timeout)
+        if world.size > 1 and gpu_number(self._ctx) is not None:
+            check_nccl(self.name, self._ctx)
+            world = NcclTransport(world, self._ctx, timeout)
+        self._use(world)
 
 
 class DataParallelCommunicator(Communicator):
@@ -102,6 +108,7 @@ class DataParallelCommunicator(Communicator):
         ...
         comm.allreduce()
 
+    Sums are made in the order of contexts. Between GPUs gradients go from device to device; each stays on its own.
     `size` is the number of contexts, `rank` is 0. The other collectives are for several processes: with more than one
     context they are errors.
 
@@ -127,22 +134,21 @@ class DataParallelCommunicator(Communicator):
         return max(len(self._registered), 1)
 
     def init(self) -> None:
-        """Check what has been added: the same names and shapes in each context, and no GPU beside others."""
-        contexts = [context for context, _ in self._registered]
-        if len(contexts) > 1 and any(map(_is_gpu, contexts)):
-            _refuse_gpu(self.name, next(filter(_is_gpu, contexts)))
+        """Check what has been added: the same names and shapes in each context."""
         self._rows()
 
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """The gradients of each name become their sum over the contexts, added up in the order in which those came."""
         divide = self.size if check_flag(f"{self.name}.allreduce", "division", division) else 1
         check_flag(f"{self.name}.allreduce", "inplace", inplace)
+        devices = [gpu_number(context) for context, _ in self._registered]
         for row in self._rows():
-            if len(row) > 1:
-                total = np.empty_like(row[0].g)
-                ordered_sum(np.stack([v.g for v in row]), total, divide)
-                for v in row:
-                    v.g = total
+            if len(row) < 2:
+                continue
+            if None not in devices and len({str(v.grad.dtype) for v in row}) == 1:
+                cuda_sum([v.grad for v in row], devices, divide)  # type: ignore[arg-type]
+            else:
+                _sum_by_the_host(row, divide)
 
     def _rows(self) -> list[list[Variable]]:
         """For each name its variables, one of each context."""
@@ -165,14 +171,11 @@ class DataParallelCommunicator(Communicator):
         return super()._member(here, group)
 
 
-def _is_gpu(context: Context) -> bool:
-    return any(name.split(":")[0] in ("cuda", "cudnn") for name in context.backend)
-
-
-def _refuse_gpu(here: str, context: Context) -> None:
-    hint = "give it the context of the CPU, get_extension_context('cpu'): arrays of a GPU then go by the host"
-    expected = "the context of the CPU where several exchange arrays (NCCL is not there yet)"
-    raise UnsupportedError(message(f"{here}.init", "ctx", expected, context.backend, hint))
+def _sum_by_the_host(row: list[Variable], divide: int) -> None:
+    total = np.empty_like(row[0].g)
+    ordered_sum(np.stack([v.g for v in row]), total, divide)
+    for v in row:
+        v.g = total
 
 
 MultiProcessCommunicator = MultiProcessDataParallelCommunicator

@@ -17,6 +17,7 @@ mod function;
 mod members;
 mod memory;
 mod modes;
+mod nccl;
 mod nnp;
 mod operators;
 mod parameters;
@@ -58,6 +59,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     nnp::register(m)?;
     solver::register(m)?;
     cuda::register(m)?;
+    nccl::register(m)?;
     finish::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())

@@ -128,7 +128,8 @@ def environment(folder: Path, built: Path | None = None, **settings: object) -> 
 
 
 def _hash() -> str:
-    sources = [HERE / "fake.cpp", HERE / "machine.hpp", *(p for d in INCLUDES for p in sorted(d.glob("*.*")))]
+    own = [HERE / name for name in ("fake.cpp", "machine.hpp", "nccl.hpp")]
+    sources = [*own, *(p for d in INCLUDES for p in sorted(d.glob("*.*")))]
     text = b"".join(p.read_bytes() for p in sources if p.suffix in (".cpp", ".hpp", ".cu", ".cuh"))
     return hashlib.sha256(text + repr((COMPILER, FLAGS, KERNELS, Path(__file__).read_text())).encode()).hexdigest()[:16]
 

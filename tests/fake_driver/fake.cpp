@@ -365,6 +365,8 @@ API int cuGraphExecDestroy(Graph *ready) {
   return OK;
 }
 
+#include "nccl.hpp"
+
 // ---- Errors, and questions of the tests.
 
 API int cuGetErrorName(int error, const char **name) {

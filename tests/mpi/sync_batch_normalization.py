@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 import nnrs as nn
@@ -46,9 +48,12 @@ def near(got, want):
 
 
 def main():
-    comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+    context = nn.ext_utils.get_extension_context(*sys.argv[1:] or ["cpu"])
+    comm = C.MultiProcessDataParallelCommunicator(context)
     comm.init()
     r, n = comm.rank, comm.size
+    context.device_id = str(r)
+    nn.set_default_context(context)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(CUT[n], 2, 4, 4)).astype("float32")
     t = rng.integers(0, 5, (CUT[n], 1))

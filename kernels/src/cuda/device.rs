@@ -45,7 +45,8 @@ impl Device for Gpu {
     unsafe fn download(&self, _: &StreamGuard, to: *mut u8, from: u64, bytes: usize) -> Result<()> {
         self.count_waits(1);
         // SAFETY: the caller's promise.
-        unsafe { self.driver.download(to, from, bytes) }
+        unsafe { self.driver.download(to, from, bytes)? };
+        self.trouble().map_or(Ok(()), Err)
     }
 
     unsafe fn copy_from(

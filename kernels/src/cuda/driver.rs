@@ -2,6 +2,7 @@
 //! tests an emulated one, so that every launch, argument and copy is checked where there is no GPU.
 
 use super::Gpu;
+use super::group::{DeviceGroup, GroupPlace};
 use super::module::Module;
 use super::vendor::{Prepared, VendorCall};
 use crate::error::Result;
@@ -69,6 +70,12 @@ pub trait Driver: Send + Sync {
 
     /// Has a library choose how to do a call; `None` if there is none for it. Out of memory: there is none just now.
     fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>>;
+
+    /// A name for a new group of devices.
+    fn group_id(&self) -> Result<Vec<u8>>;
+
+    /// Joins a group together with all its other members.
+    fn join_group(&self, place: &GroupPlace) -> Result<Arc<dyn DeviceGroup>>;
 
     /// Waits for all work.
     fn synchronize(&self) -> Result<()>;

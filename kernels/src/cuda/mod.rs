@@ -19,11 +19,17 @@ pub(crate) mod driver;
 #[cfg(feature = "cuda")]
 mod driver_errors;
 mod generated;
+pub(crate) mod gpu_group;
+mod gpu_sums;
+pub(crate) mod group;
+mod group_watch;
 pub mod launch;
 #[cfg(feature = "cuda")]
 mod library;
 mod memory;
 pub(crate) mod module;
+#[cfg(feature = "cuda")]
+mod nccl;
 #[cfg(feature = "cuda")]
 mod nvrtc;
 #[cfg(feature = "cuda")]
@@ -42,6 +48,9 @@ pub(crate) mod vendor;
 use driver::Driver;
 pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
+pub use gpu_group::{GpuGroup, GroupSums};
+pub use gpu_sums::sum_over_gpus;
+pub use group::GroupPlace;
 #[cfg(feature = "cuda")]
 pub use library::set_package_folders;
 pub use replays::{graphs, set_graphs};
@@ -72,6 +81,8 @@ pub struct Gpu {
     capturing: RwLock<()>,
     /// How often the host has waited for it.
     waits: AtomicU64,
+    /// What went wrong on it while nobody waited.
+    trouble: Mutex<Option<Error>>,
     /// Value of [`fork::count`] when it was opened.
     forks: u64,
 }
@@ -100,6 +111,7 @@ pub fn gpus() -> Result<&'static [&'static Gpu]> {
                 compiling,
                 capturing: RwLock::new(()),
                 waits: AtomicU64::new(0),
+                trouble: Mutex::new(None),
                 forks: fork::count(),
             }));
             gpu.driver.belongs_to(gpu);
@@ -204,7 +216,18 @@ impl Gpu {
 
     fn wait(&self) -> Result<()> {
         self.count_waits(1);
-        self.driver.synchronize()
+        self.driver.synchronize()?;
+        self.trouble().map_or(Ok(()), Err)
+    }
+
+    /// Says what went wrong, to who waits for the device next.
+    fn set_trouble(&self, e: Error) {
+        *self.trouble.lock().unwrap_or_else(|e| e.into_inner()) = Some(e);
+    }
+
+    /// What went wrong while nobody waited, told once.
+    fn trouble(&self) -> Option<Error> {
+        self.trouble.lock().unwrap_or_else(|e| e.into_inner()).take()
     }
 
     fn count_waits(&self, n: u64) {

@@ -5,13 +5,14 @@ use super::cublas::Cublas;
 use super::cudnn::Cudnn;
 use super::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties};
 use super::driver_errors::{is_shortage, text, wrong};
+use super::group::{DeviceGroup, GroupPlace};
 use super::library::{self, Name};
 use super::module::{Module, older};
 use super::nvrtc::Nvrtc;
 use super::retry::Opening;
 use super::staging::Staging;
 use super::vendor::{Prepared, VendorCall};
-use super::{Gpu, probe};
+use super::{Gpu, nccl, probe};
 use crate::error::{Error, ErrorKind, Result};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
@@ -369,13 +370,23 @@ impl Driver for GpuDevice {
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let d = self.current()?;
         let mut all = library::report();
-        let failed = [self.cublas(&d).err(), self.cudnn(&d).err(), Nvrtc::get().err().map(String::from)];
+        let nvrtc = Nvrtc::get().err().map(String::from);
+        let failed = [self.cublas(&d).err(), self.cudnn(&d).err(), nvrtc, nccl::why_not()];
         for ((_, found), why) in all.iter_mut().zip(failed) {
             if let Some(why) = why {
                 *found = Err(why);
             }
         }
         Ok(all)
+    }
+
+    fn group_id(&self) -> Result<Vec<u8>> {
+        nccl::unique_id()
+    }
+
+    fn join_group(&self, place: &GroupPlace) -> Result<Arc<dyn DeviceGroup>> {
+        let d = self.current()?;
+        nccl::join(d.stream, place)
     }
 
     fn synchronize(&self) -> Result<()> {

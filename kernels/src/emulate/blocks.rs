@@ -1,6 +1,6 @@
 //! Memory of the emulated GPU: what a kernel touches beside an array ends the process, or is found when the array goes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -20,6 +20,31 @@ static CROWD: Mutex<Option<HashMap<u64, Vec<MarginLine>>>> = Mutex::new(None);
 #[derive(Clone)]
 #[repr(align(64))]
 struct MarginLine([u8; 64]);
+
+/// The blocks of one device, with their bytes.
+#[derive(Default)]
+pub(super) struct DeviceBlocks(Mutex<BTreeMap<u64, usize>>);
+
+impl DeviceBlocks {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(super) fn add(&self, at: u64, bytes: usize) {
+        self.lock().insert(at, bytes);
+    }
+
+    pub(super) fn remove(&self, at: u64) {
+        self.lock().remove(&at);
+    }
+
+    /// True if the bytes are all of one block.
+    pub(super) fn has(&self, at: u64, bytes: usize) -> bool {
+        let blocks = self.lock();
+        let block = blocks.range(..=at).next_back();
+        block.is_some_and(|(start, size)| at + bytes as u64 <= start + *size as u64)
+    }
+}
 
 /// Fresh memory, or `None` where the system has none.
 pub(super) fn alloc(bytes: usize) -> Option<u64> {

@@ -3,13 +3,16 @@
 
 mod blocks;
 mod library;
+mod nccl;
 
 use crate::cuda::driver::{Captured, Driver, Kernel, LaunchGrid, Loaded, Properties, Substitute};
+use crate::cuda::group::{DeviceCollective, DeviceGroup, GroupPlace};
 use crate::cuda::module::{HEADERS, Module};
 use crate::cuda::vendor::{Prepared, VendorCall};
 use crate::error::{Error, Result};
 use crate::expr::cuda::generated::NAME;
 use blocks::FRESH;
+use nccl::{EmulatedMember, EmulatedMemory};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,10 +26,12 @@ const FLAGS: [&str; 7] =
 
 /// Kernels keep their state in static variables: one runs at a time.
 static RUNNING: Mutex<()> = Mutex::new(());
+/// A process compiles in a folder of its own: one file of kernels at a time.
+static COMPILING: Mutex<()> = Mutex::new(());
 
 struct Emulated {
     properties: Properties,
-    work: Arc<Mutex<CapturedWork>>,
+    memory: Arc<EmulatedMemory>,
 }
 
 /// What is being captured, and what was.
@@ -41,6 +46,7 @@ enum Op {
     Launch(Kernel, LaunchGrid, Vec<u64>),
     Copy(u64, u64, usize),
     Library(Arc<LibraryCall>, [u64; 3], u64),
+    Group(Arc<EmulatedMember>, DeviceCollective, u64, u64),
 }
 
 /// A call of a library, which the emulated device has if NNRS_CUDA_LIBRARIES=1.
@@ -88,7 +94,7 @@ impl Prepared for LibraryCall {
 
 impl Emulated {
     fn work(&self) -> MutexGuard<'_, CapturedWork> {
-        self.work.lock().unwrap_or_else(|e| e.into_inner())
+        self.memory.work.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Notes an operation, if a run is being captured.
@@ -110,10 +116,11 @@ fn open() -> Result<Option<Vec<Box<dyn Driver>>>> {
     }
     let wrong = || Error::arg("NNRS_CUDA", "emulate:N with a number N, 1 or more").actual(&wish);
     let count: usize = number.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
-    let device = |_| {
+    let device = |number| {
         let (name, memory) = ("emulated".to_string(), 4 << 30);
         let properties = Properties { name, capability: (8, 0), memory, processors: 2, emulated: true };
-        Box::new(Emulated { properties, work: Arc::default() }) as Box<dyn Driver>
+        let memory = EmulatedMemory { number, blocks: Default::default(), work: Arc::default() };
+        Box::new(Emulated { properties, memory: Arc::new(memory) }) as Box<dyn Driver>
     };
     Ok(Some((0..count).map(device).collect()))
 }
@@ -124,10 +131,13 @@ impl Driver for Emulated {
     }
 
     fn alloc(&self, bytes: usize) -> Result<Option<u64>> {
-        Ok(blocks::alloc(bytes))
+        let at = blocks::alloc(bytes);
+        at.inspect(|at| self.memory.blocks.add(*at, bytes));
+        Ok(at)
     }
 
     unsafe fn free(&self, at: u64, bytes: usize) {
+        self.memory.blocks.remove(at); // first: the address may be another thread's at once
         // SAFETY: the caller's promise.
         unsafe { blocks::free(at, bytes) }
     }
@@ -202,12 +212,24 @@ impl Driver for Emulated {
 
     fn libraries(&self) -> Result<Vec<(&'static str, Result<String, String>)>> {
         let found = if has_libraries() { Ok("emulated".into()) } else { Err("NNRS_CUDA_LIBRARIES is not 1".into()) };
-        Ok(["cuBLASLt", "cuDNN", "NVRTC"].map(|name| (name, found.clone())).into())
+        Ok(["cuBLASLt", "cuDNN", "NVRTC", "NCCL"].map(|name| (name, found.clone())).into())
     }
 
     fn prepare(&self, call: &VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
-        let ready = || Arc::new(LibraryCall { call: call.clone(), work: self.work.clone() }) as Arc<dyn Prepared>;
+        let ready =
+            || Arc::new(LibraryCall { call: call.clone(), work: self.memory.work.clone() }) as Arc<dyn Prepared>;
         Ok(has_libraries().then(ready))
+    }
+
+    fn group_id(&self) -> Result<Vec<u8>> {
+        match has_libraries() {
+            true => Ok(nccl::fresh_id()),
+            false => Err(Error::unsupported("NCCL was not found: NNRS_CUDA_LIBRARIES is not 1")),
+        }
+    }
+
+    fn join_group(&self, place: &GroupPlace) -> Result<Arc<dyn DeviceGroup>> {
+        nccl::join(self.memory.clone(), place).map(|member| member as Arc<dyn DeviceGroup>)
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -241,6 +263,7 @@ impl Driver for Emulated {
                 match op {
                     Op::Copy(to, from, bytes) => self.copy(*to, *from, *bytes, None)?,
                     Op::Library(call, arrays, workspace) => call.clone().perform(*arrays, *workspace)?,
+                    Op::Group(member, call, from, to) => member.clone().perform(call, *from, *to)?,
                     Op::Launch(kernel, grid, words) => {
                         let mut words = words.clone();
                         let mut args: Vec<_> = words.iter_mut().map(|w| w as *mut u64 as *mut c_void).collect();
@@ -278,6 +301,8 @@ fn built(stem: &str, source: &str) -> Result<PathBuf> {
     (RUNTIME, HEADERS, source, flags().collect::<Vec<_>>()).hash(&mut hash);
     let folder = std::env::temp_dir().join(format!("nnrs-emulate-{:016x}", hash.finish()));
     let library = folder.join(format!("{stem}.so"));
+    // Two devices may want it at once.
+    let _one = COMPILING.lock().unwrap_or_else(|e| e.into_inner());
     if !library.exists() {
         compile(&folder, stem, source, &library).map_err(|e| wrong(&e))?;
     }

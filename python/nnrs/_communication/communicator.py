@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._core import NdArray
 from .._errors import ArgumentError, check_flag, check_integer, check_list, check_number, check_type, message
-from . import reductions
-from .arrays import described, distinct, groups, load, sum_type, values, write
+from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
+from .exchange import Exchange, HostExchange
 from .line import Collective
 from .membership import WORLD, Membership
+from .nccl import DeviceExchange, NcclTransport
 from .overlap import GradientExchange
-from .reductions import Scratch, Steps
 from .transport import Transport
 
 Arrays = NdArray | Sequence[NdArray]
@@ -51,7 +49,7 @@ class Communicator(Membership):
         if transport is not None:
             check_type("Communicator", "transport", transport, Transport, "a nnrs.communicators.Transport")
         super().__init__(transport, check_flag("Communicator", "deterministic", deterministic))
-        self._scratch = Scratch()
+        self._host, self._devices = HostExchange(self._deterministic), DeviceExchange(self._deterministic)
 
     # --- collectives --------------------------------------------------------------------------------------------------
 
@@ -67,7 +65,7 @@ class Communicator(Membership):
         here, arrays = "all_reduce", self._arrays("all_reduce", "data", data)
         divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
         said = f"{described(arrays)}; division={divide}, inplace={inplace}"
-        self._run(here, group, said, lambda t: self._sum(t, arrays, inplace, t.size if divide else 1))
+        self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
 
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """Add up the gradients of the registered parameters over all processes; `all_reduce` is the newer one."""
@@ -78,44 +76,21 @@ class Communicator(Membership):
         here, arrays = "reduce", self._arrays("reduce", "data", data)
         divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
         to = self._place(here, "dst", dst, group)
-
-        def steps(t: Transport) -> Steps:
-            for some in groups(arrays, inplace):
-                flat, put = load(some, self._scratch)
-                yield from reductions.reduce(t, flat, to, self._scratch, t.size if divide else 1)
-                if t.rank == to:
-                    put()
-
-        self._run(here, group, f"{described(arrays)}; dst={dst}, division={divide}, inplace={inplace}", steps)
+        said = f"{described(arrays)}; dst={dst}, division={divide}, inplace={inplace}"
+        self._run(here, group, said, lambda t: self._exchange(t).reduce(t, arrays, to, inplace, divide))
 
     def bcast(self, data: Arrays, src: int, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes that of rank `src` (of the world)."""
         here, arrays = "bcast", self._arrays("bcast", "data", data)
         inplace, source = check_flag(here, "inplace", inplace), self._place(here, "src", src, group)
-
-        def steps(t: Transport) -> Steps:
-            for some in groups(arrays, inplace):
-                flat, put = load(some, self._scratch)
-                yield from reductions.bcast(t, flat, source)
-                if t.rank != source:
-                    put()
-
-        self._run(here, group, f"{described(arrays)}; src={src}, inplace={inplace}", steps)
+        said = f"{described(arrays)}; src={src}, inplace={inplace}"
+        self._run(here, group, said, lambda t: self._exchange(t).bcast(t, arrays, source, inplace))
 
     def all_gather(self, ndarray: NdArray, ndarray_list: Sequence[NdArray], group: str = WORLD) -> None:
         """`ndarray_list[i]` becomes `ndarray` of the group's i-th process."""
         here = "all_gather"
         x, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
-
-        def steps(t: Transport) -> Steps:
-            rows = self._scratch("packed", sum_type(x), x.size * t.size).reshape(t.size, x.size)
-            rows[t.rank] = values(x)
-            if x.size:
-                yield from reductions.all_gather(t, rows)
-            for a, row in zip(arrays, rows, strict=True):
-                write(a, row)
-
-        self._run(here, group, described([x]), steps)
+        self._run(here, group, described([x]), lambda t: self._exchange(t).all_gather(t, x, arrays))
 
     def reduce_scatter(
         self, ndarray_list: Sequence[NdArray], ndarray: NdArray, division: bool = False, group: str = WORLD
@@ -123,17 +98,8 @@ class Communicator(Membership):
         """`ndarray` becomes the sum over all processes of their `ndarray_list[i]`, for the group's i-th process."""
         here, divide = "reduce_scatter", check_flag("reduce_scatter", "division", division)
         y, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
-        kind = sum_type(arrays[0]) if arrays else sum_type(y)
-
-        def steps(t: Transport) -> Steps:
-            rows = self._scratch("packed", kind, y.size * t.size).reshape(t.size, y.size)
-            for a, row in zip(arrays, rows, strict=True):
-                row[:] = values(a)
-            if y.size:
-                yield from reductions.reduce_scatter(t, rows, self._scratch, t.size if divide else 1)
-            write(y, rows[t.rank])
-
-        self._run(here, group, f"{described(arrays)}; division={divide}", steps)
+        said = f"{described(arrays)}; division={divide}"
+        self._run(here, group, said, lambda t: self._exchange(t).reduce_scatter(t, arrays, y, divide))
 
     def all_reduce_callback(
         self,
@@ -172,22 +138,13 @@ class Communicator(Membership):
         divide, transport = check_flag(here, "division", division), self._member(here, group).transport
         if transport is None or (transport.size == 1 and scale == 1):
             return CommunicatorBackwardCallback()
-        settings = _Settings(here, group, transport, transport.size if divide else 1, scale)
+        settings = _Settings(here, group, transport, divide, scale)
         return _ReduceGradients(GradientExchange(_PackSender(self, settings), arrays, size))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _sum(self, t: Transport, arrays: list[NdArray], inplace: bool, divide_by: int) -> Steps:
-        if t.size == 1:
-            return
-        for some in groups(arrays, inplace):
-            flat, put = load(some, self._scratch)
-            yield from self._sum_flat(t, flat, divide_by)
-            put()
-
-    def _sum_flat(self, t: Transport, flat: np.ndarray, divide_by: int) -> Steps:
-        run = reductions.all_reduce if self._deterministic or t.size == 1 else reductions.all_reduce_by_transport
-        return run(t, flat, self._scratch, divide_by)
+    def _exchange(self, t: Transport) -> Exchange:
+        return self._devices if isinstance(t, NcclTransport) else self._host
 
     def _one(self, name: str, argument: str, value: Any) -> NdArray:
         expected = "an NdArray (v.data or v.grad of a Variable)"
@@ -214,7 +171,7 @@ class _Settings(NamedTuple):
     name: str
     group: str
     transport: Transport
-    divide_by: int
+    mean: bool
     scale: float
 
 
@@ -224,27 +181,24 @@ class _PackSender:
     def __init__(self, comm: Communicator, settings: _Settings) -> None:
         self._comm, self._settings = comm, settings
         self._puts: list[Callable[[], None]] = []
+        self._sent = 0
         self.advance = comm._line.advance
 
     def check(self, packs: Sequence[list[NdArray]]) -> Collective:
         """A word on all packs of a run: the others must have the same."""
         s = self._settings
-        said = f"packs {' / '.join(map(described, packs))}; by {s.divide_by}, scale {s.scale}"
+        divide_by = s.transport.size if s.mean else 1
+        said = f"packs {' / '.join(map(described, packs))}; by {divide_by}, scale {s.scale}"
         self._puts.clear()
+        self._sent = 0
         return self._comm._submit(s.name, s.group, s.transport, said, lambda t: iter(()), is_free=True)
 
     def send(self, pack: list[NdArray]) -> Collective:
-        s, comm, flats = self._settings, self._comm, []
-        for some in groups(pack):
-            flat, put = load(some, comm._scratch, s.scale, use=f"pack {len(self._puts)}")
-            flats.append(flat)
-            self._puts.append(put)
-
-        def steps() -> Steps:
-            for flat in flats:
-                yield from comm._sum_flat(s.transport, flat, s.divide_by)
-
-        return comm._line.submit(s.name, s.group, s.transport, steps, is_free=True)
+        s, comm = self._settings, self._comm
+        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, self._sent)
+        self._puts += made.puts
+        self._sent += 1
+        return comm._line.submit(s.name, s.group, s.transport, made.steps, is_free=made.is_free)
 
     def finish(self, last: Collective) -> None:
         self._comm._line.wait(last)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .._errors import ArgumentError, CommunicatorError, Error, message
+from .._errors import ArgumentError, CommunicatorError, DeviceError, Error, message
 from .reductions import Steps, until
 from .transport import Call, Transport, block_cuts
 
@@ -147,7 +147,8 @@ class Line:
         kind = type(error).__name__
         failed = error if isinstance(error, CommunicatorError) else CommunicatorError(f"{first.call}: {kind}: {error}")
         self._failed = failed
-        if isinstance(error, Exception) and not isinstance(error, Error):
+        first.transport.broken()
+        if isinstance(error, DeviceError) or (isinstance(error, Exception) and not isinstance(error, Error)):
             raise failed from error
 
     def _look(self, seconds: float) -> None:

@@ -73,7 +73,7 @@ class Membership:
 
     @property
     def local_rank(self) -> int:
-        """This process's number among those on its machine; the number of the device to take."""
+        """This process's number among those on its machine: the number of the GPU for its context to name."""
         return self._world.local_rank
 
     def barrier(self) -> None:
@@ -190,7 +190,7 @@ class Membership:
         is_free: bool = False,
     ) -> Collective:
         def whole() -> Steps:
-            yield from agree(t, name, f"{said}, deterministic={self._deterministic}")
+            yield from agree(t, name, f"{said}, deterministic={self._deterministic}, by {t.name}")
             yield from steps(t)
 
         return self._line.submit(name, group, t, whole, is_free)

@@ -71,6 +71,9 @@ class MpiTransport(Transport):
     def finished(self, call: Call) -> None:
         self._control.finished(call)
 
+    def broken(self) -> None:
+        self._control.failed = True
+
     def abort(self) -> None:
         self._control.abort(1)
 

@@ -85,6 +85,9 @@ class Transport(abc.ABC):
     def finished(self, call: Call) -> None:  # noqa: B027
         """Called when a collective is over."""
 
+    def broken(self) -> None:  # noqa: B027
+        """Called when a collective has failed, and with it the communicator."""
+
     def abort(self) -> None:
         """End all processes, this one too."""
         raise SystemExit(1)
