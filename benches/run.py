@@ -201,7 +201,9 @@ def arguments() -> argparse.Namespace:
 def write(rows: list[dict[str, Any]], heading: list[str]) -> None:
     text = report.document(rows, heading)
     (environments.HOME / "results.md").write_text(text)
-    (environments.HOME / "results.json").write_text(json.dumps({"about": heading, "rows": rows}, indent=1, default=float) + "\n")
+    (environments.HOME / "results.json").write_text(
+        json.dumps({"about": heading, "rows": rows}, indent=1, default=float) + "\n"
+    )
     remarks = report.notes(rows)
     if remarks:
         print("\n" + "\n".join(remarks))

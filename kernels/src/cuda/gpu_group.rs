@@ -5,7 +5,7 @@
 //! is as many bytes as the library's own sum, which is made in an order that it chooses.
 
 use super::Gpu;
-use super::gpu_sums::{STEM, sum_rows};
+use super::gpu_sums::sum_rows;
 use super::group::{DeviceCollective, DeviceGroup, DeviceMove, DevicePieces, DeviceSum, GROUP_ID, GroupPlace};
 use super::group_watch::GroupWatch;
 use crate::array::{Data, NdArray, Place};
@@ -75,8 +75,8 @@ impl GpuGroup {
             return Err(Error::arg("id", format!("{GROUP_ID} bytes")).actual(place.id.len()));
         }
         // Loaded now: in a captured run nothing is.
-        gpu.kernel(STEM, "sum_rows")?;
-        gpu.kernel(STEM, "scale")?;
+        gpu.kernel("gpu_sums", "sum_rows")?;
+        gpu.kernel("gpu_sums", "scale")?;
         let group = gpu.driver.join_group(&place)?;
         let whose = format!("rank {rank} of {size} in group '{name}'");
         Ok(GpuGroup { gpu, rank, size, group, watch: Arc::new(GroupWatch::new(whose, place.timeout, Some(gpu))) })
@@ -127,8 +127,7 @@ impl GpuGroup {
         let x = x.read_at(self.place(), x.dtype())?.of(n)?;
         let rows = self.memory(x.dtype(), n * self.size)?;
         self.ask(DeviceMove::AllGather, n, &x, &rows)?;
-        let each = all.iter().enumerate();
-        each.map(|(i, y)| self.write(y, &rows.within(i * n, n))).collect()
+        all.iter().enumerate().try_for_each(|(i, y)| self.write(y, &rows.within(i * n, n)))
     }
 
     /// `y` becomes the sum over all devices of their `all[i]`, i being this device's rank.
@@ -236,7 +235,7 @@ impl GpuGroup {
         if factor == 1.0 {
             return Ok(());
         }
-        let launch = self.gpu.launch(STEM, "scale")?.array(x).double(factor).size(x.len());
+        let launch = self.gpu.launch("gpu_sums", "scale")?.array(x).double(factor).size(x.len());
         // SAFETY: the array has that many elements of its type.
         unsafe { launch.run(self.gpu.grid(x.len())) }
     }

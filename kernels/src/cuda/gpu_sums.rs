@@ -5,13 +5,10 @@ use crate::array::{Data, NdArray, Place};
 use crate::device::Device;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The file of the kernels.
-pub(super) const STEM: &str = "exchange";
-
 /// `y` becomes the sum of the rows in `x`, from first to last, divided. It may be one of them.
 pub(super) fn sum_rows(y: &Data, x: &Data, divide: usize) -> Result<()> {
     let (gpu, n) = (y.gpu(), y.len());
-    let launch = gpu.launch(STEM, "sum_rows")?.array(y).data(x);
+    let launch = gpu.launch("gpu_sums", "sum_rows")?.array(y).data(x);
     let launch = launch.size(x.len() / n).size(n).size(divide);
     // SAFETY: the rows are as long as `y`, of one type.
     unsafe { launch.run(gpu.grid(n)) }
@@ -27,7 +24,7 @@ pub fn sum_over_gpus(arrays: &[(&'static Gpu, NdArray)], divide: usize) -> Resul
     if n == 0 {
         return Ok(());
     }
-    let all: Vec<Data> = arrays.iter().map(|(gpu, x)| there(*gpu, x, a)).collect::<Result<_>>()?;
+    let all: Vec<Data> = arrays.iter().map(|(gpu, x)| there(gpu, x, a)).collect::<Result<_>>()?;
     let rows = Data::new_at(Place::Gpu(*first), all[0].dtype(), n * count)?;
     for (i, x) in all.iter().enumerate() {
         copy(&rows.within(i * n, n), x)?;

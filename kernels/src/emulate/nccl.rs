@@ -268,7 +268,7 @@ fn sum(how: DeviceSum, dtype: DType, all: &[Posted], part: Range<usize>) -> Vec<
                 let terms = terms.map(|t| T::from_f64(t.to_f64() * factor));
                 let total = terms.reduce(|a, b| T::from_f64(a.to_f64() + b.to_f64())).unwrap_or_default();
                 // SAFETY: as many bytes as the number has.
-                unsafe { std::slice::from_raw_parts(&raw const total as *const u8, size) }.to_vec()
+                unsafe { std::slice::from_raw_parts((&raw const total).cast::<u8>(), size) }.to_vec()
             }),
             _ => {
                 let whole = |t: &[u8]| t.iter().rev().fold(0u64, |v, b| v << 8 | *b as u64);

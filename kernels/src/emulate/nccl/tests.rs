@@ -228,14 +228,14 @@ fn members_that_do_not_fit() {
     let same = said(driver(0).join_group(&place(&id, 1, 2)));
     assert!(same.contains("ranks 1 and 0 have one GPU") && same.contains("device_id=str(comm.local_rank)"), "{same}");
     assert!(said(driver(0).join_group(&place(b"../home", 0, 1))).ends_with("this is no group's name"));
-    let folder = std::env::temp_dir().join(String::from_utf8_lossy(&id).trim_end_matches('\0').to_string());
+    let folder = std::env::temp_dir().join(String::from_utf8_lossy(&id).trim_end_matches('\0'));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn nothing_is_left_behind() {
     let id = nccl::fresh_id();
-    let folder = std::env::temp_dir().join(String::from_utf8_lossy(&id).trim_end_matches('\0').to_string());
+    let folder = std::env::temp_dir().join(String::from_utf8_lossy(&id).trim_end_matches('\0'));
     let was_there = ranks_of(&id, 3, |r| {
         let (x, y) = (r.array(&[1u8]), r.array(&[0u8; 3]));
         (0..3).for_each(|_| r.ask(DeviceMove::AllGather, DType::U8, 1, x, y).unwrap());

@@ -17,9 +17,9 @@ use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, tra
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Bytes of a block's transformed inputs and gradients, at most where that is enough for [`TILES`].
-const BLOCK: usize = 2 << 20;
+const BLOCK: usize = 1 << 20;
 /// Tiles of a block, at least.
-const TILES: usize = 64;
+const TILES: usize = 48;
 /// Bytes of sums that are made at a time: for more the inputs are transformed again.
 const SUMS: usize = 16 << 20;
 
