@@ -77,6 +77,17 @@ def _backend() -> None:
         nn.set_default_context(get_extension_context(BACKEND))
 
 
+@pytest.fixture(autouse=True)
+def _context_stays() -> Iterator[None]:
+    """A test, or an example of a page, may choose a default context: the next test has the one of before."""
+    import nnrs as nn
+
+    before = nn.get_current_context()
+    yield
+    if str(nn.get_current_context()) != str(before):
+        nn.set_default_context(before)
+
+
 @pytest.fixture(params=[True, False], ids=["fused", "single"])
 def fusion(request: pytest.FixtureRequest) -> Iterator[bool]:
     """Fusion of element-wise functions, on and off: results must be the same."""
