@@ -218,22 +218,15 @@ impl Conv {
                 Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
             };
         }
-        if pointwise::suits(self) {
-            for i in 0..self.group {
-                let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
-                let gw = gw.add(i * g.lanes * g.w.lane);
-                // SAFETY: the sizes were checked.
-                unsafe { PointwiseWeight { c: self, x, gy, gw, output }.run() }
-            }
-            return;
-        }
-        let fast = winograd::weight_sizes::<T>(self);
+        let (pointwise, fast) = (pointwise::suits(self), winograd::sizes::<T>(self));
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             let gw = gw.add(i * g.lanes * g.w.lane);
             // SAFETY: the sizes were checked.
             unsafe {
-                if !fast.is_some_and(|s| WinogradWeight { s, x, gy, gw, output }.run()) {
+                if pointwise {
+                    PointwiseWeight { c: self, x, gy, gw, output }.run();
+                } else if !fast.is_some_and(|s| WinogradWeight { s, x, gy, gw, output }.run()) {
                     GroupWeightGradient { g: &g, x, gy, gw, output }.run();
                 }
             }

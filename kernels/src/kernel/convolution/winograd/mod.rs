@@ -18,7 +18,7 @@ use crate::array::scratch;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
-pub(crate) use choice::{data, data_suits, forward, weight_sizes};
+pub(crate) use choice::{data, data_suits, forward, sizes};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -116,49 +116,49 @@ unsafe fn output6<L: Lanes<f32>>(m: [L::V; 6]) -> [L::V; 4] {
     }
 }
 
+/// `$f` of the columns of a tile of $in x $in vectors, then of the rows of what they become, $out x $out vectors, which are
+/// stored. A macro, since closures would not be compiled for the instruction set.
+macro_rules! columns_then_rows {
+    ($f:ident, $in:ident to $out:ident; |$i:ident, $j:ident| $load:expr; |$a:ident, $b:ident, $v:ident| $store:expr) => {{
+        let mut t = [[L::splat(0.0); $in]; $out];
+        for $j in 0..$in {
+            let mut d = [L::splat(0.0); $in];
+            for $i in 0..$in {
+                d[$i] = $load;
+            }
+            let c = $f::<L>(d);
+            for i in 0..$out {
+                t[i][$j] = c[i];
+            }
+        }
+        for ($a, row) in t.into_iter().enumerate() {
+            for ($b, $v) in $f::<L>(row).into_iter().enumerate() {
+                $store;
+            }
+        }
+    }};
+}
+
 /// A tile of 6 x 6 vectors, `row` apart in rows and one vector in columns; point `i` goes to `to + i * step`.
 #[inline(always)]
 pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let mut t = [[L::splat(0.0); SIDE]; SIDE];
-        for j in 0..SIDE {
-            let mut d = [L::splat(0.0); SIDE];
-            for i in 0..SIDE {
-                d[i] = L::load(from.add(i * row + j * L::N));
-            }
-            let c = input6::<L>(d);
-            for i in 0..SIDE {
-                t[i][j] = c[i];
-            }
-        }
-        for (i, row) in t.into_iter().enumerate() {
-            for (j, v) in input6::<L>(row).into_iter().enumerate() {
-                L::store(to.add((i * SIDE + j) * step), v);
-            }
-        }
+        columns_then_rows!(input6, SIDE to SIDE;
+            |i, j| L::load(from.add(i * row + j * L::N));
+            |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
 }
 
 /// A kernel of 3 x 3 vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
 #[inline(always)]
 pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32, step: usize) {
+    let place = |tap: usize| if turned { TAPS * TAPS - 1 - tap } else { tap };
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let mut t = [[L::splat(0.0); TAPS]; SIDE];
-        for j in 0..TAPS {
-            let place = |i: usize| if turned { TAPS * TAPS - 1 - (i * TAPS + j) } else { i * TAPS + j };
-            let tap = |i: usize| from.wrapping_add(place(i) * L::N);
-            let c = weight6::<L>([L::load(tap(0)), L::load(tap(1)), L::load(tap(2))]);
-            for i in 0..SIDE {
-                t[i][j] = c[i];
-            }
-        }
-        for (i, row) in t.into_iter().enumerate() {
-            for (j, v) in weight6::<L>(row).into_iter().enumerate() {
-                L::store(to.add((i * SIDE + j) * step), v);
-            }
-        }
+        columns_then_rows!(weight6, TAPS to SIDE;
+            |i, j| L::load(from.add(place(i * TAPS + j) * L::N));
+            |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
 }
 
@@ -171,30 +171,16 @@ pub(super) unsafe fn output<L: Lanes<f32>>(
     bias: L::V,
     to: *mut f32,
     row: usize,
-    bad: L::V,
+    mut bad: L::V,
 ) -> L::V {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let mut t = [[L::splat(0.0); SIDE]; OUT];
-        for j in 0..SIDE {
-            let mut m = [L::splat(0.0); SIDE];
-            for i in 0..SIDE {
-                m[i] = L::load(from.add((i * SIDE + j) * step));
-            }
-            let c = output6::<L>(m);
-            for i in 0..OUT {
-                t[i][j] = c[i];
-            }
-        }
         let (one, zero) = (L::splat(1.0), L::splat(0.0));
-        let mut bad = bad;
-        for (i, r) in t.into_iter().enumerate() {
-            for (j, v) in output6::<L>(r).into_iter().enumerate() {
-                let v = L::fma(one, v, bias);
-                bad = L::fma(v, zero, bad);
-                L::store(to.add(i * row + j * L::N), v);
-            }
-        }
+        columns_then_rows!(output6, SIDE to OUT; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
+            let v = L::fma(one, v, bias);
+            bad = L::fma(v, zero, bad);
+            L::store(to.add(i * row + j * L::N), v);
+        });
         bad
     }
 }
@@ -204,48 +190,22 @@ pub(super) unsafe fn output<L: Lanes<f32>>(
 pub(super) unsafe fn gradient<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let mut t = [[L::splat(0.0); OUT]; SIDE];
-        for j in 0..OUT {
-            let mut g = [L::splat(0.0); OUT];
-            for i in 0..OUT {
-                g[i] = L::load(from.add(i * row + j * L::N));
-            }
-            let c = gradient6::<L>(g);
-            for i in 0..SIDE {
-                t[i][j] = c[i];
-            }
-        }
-        for (i, row) in t.into_iter().enumerate() {
-            for (j, v) in gradient6::<L>(row).into_iter().enumerate() {
-                L::store(to.add((i * SIDE + j) * step), v);
-            }
-        }
+        columns_then_rows!(gradient6, OUT to SIDE;
+            |i, j| L::load(from.add(i * row + j * L::N));
+            |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
 }
 
 /// Sums at the points to 3 x 3 taps, both `step` apart. What is not finite makes the result NaN, which is otherwise `bad`.
 #[inline(always)]
-pub(super) unsafe fn taps<L: Lanes<f32>>(from: *const f32, to: *mut f32, step: usize, bad: L::V) -> L::V {
+pub(super) unsafe fn taps<L: Lanes<f32>>(from: *const f32, to: *mut f32, step: usize, mut bad: L::V) -> L::V {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let mut t = [[L::splat(0.0); SIDE]; TAPS];
-        for j in 0..SIDE {
-            let mut m = [L::splat(0.0); SIDE];
-            for i in 0..SIDE {
-                m[i] = L::load(from.add((i * SIDE + j) * step));
-            }
-            let c = taps6::<L>(m);
-            for i in 0..TAPS {
-                t[i][j] = c[i];
-            }
-        }
-        let (zero, mut bad) = (L::splat(0.0), bad);
-        for (i, r) in t.into_iter().enumerate() {
-            for (j, v) in taps6::<L>(r).into_iter().enumerate() {
-                bad = L::fma(v, zero, bad);
-                L::store(to.add((i * TAPS + j) * step), v);
-            }
-        }
+        let zero = L::splat(0.0);
+        columns_then_rows!(taps6, SIDE to TAPS; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
+            bad = L::fma(v, zero, bad);
+            L::store(to.add((i * TAPS + j) * step), v);
+        });
         bad
     }
 }

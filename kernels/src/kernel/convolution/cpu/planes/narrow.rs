@@ -1,5 +1,7 @@
 //! Planes whose rows are few vectors long: read where they lie, what is outside by masks, without a copy.
 
+mod rolling;
+
 use super::ChannelPlanes;
 use super::loops::{every_second, with_zeros};
 use crate::array::Output;
@@ -8,6 +10,7 @@ use crate::kernel::convolution::cpu::Conv;
 use crate::kernel::convolution::cpu::depthwise::Pass;
 use crate::pool::Pace;
 use crate::simd::lanes::{Lanes, WithLanes};
+use rolling::Rolling;
 
 /// Vectors of a row, at most.
 const VECTORS: usize = 4;
@@ -85,22 +88,6 @@ impl<M: Copy> NarrowRows<M> {
     /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
     pub(super) fn room(&self, products: usize) -> usize {
         (self.source[0] * self.width).max(self.rows() * self.columns) + products
-    }
-}
-
-/// Rows of a pass that are one after another: row r of the source is read for result `r + low - k` by row k of a square kernel,
-/// or of one that is turned upside down.
-#[derive(Clone, Copy)]
-pub(super) struct Rolling {
-    low: usize,
-    turned: bool,
-}
-
-impl Rolling {
-    fn new(c: &Conv, is_data: bool) -> Option<Rolling> {
-        let plain = c.stride == [1; 3] && c.dilation[1] == 1 && c.kernel[1] == c.kernel[2] && c.pad[1] < c.kernel[1];
-        let low = if is_data { c.kernel[1] - 1 - c.pad[1].min(c.kernel[1] - 1) } else { c.pad[1] };
-        plain.then_some(Rolling { low, turned: is_data })
     }
 }
 
@@ -271,41 +258,6 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
         }
     }
 
-    /// As [`Self::run`] for rows one after another: those of results that a row of the source adds to are in registers.
-    #[allow(clippy::needless_range_loop)] // as above
-    #[inline(always)]
-    unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(&self, rolling: Rolling) {
-        let r = self.rows;
-        assert!(self.w.len() == K * K, "a weight for each tap");
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
-        // SAFETY: inside `enter`.
-        let mut v = [[unsafe { L::splat(self.start) }; V]; K];
-        for row in 0..r.rows() + K - 1 - rolling.low {
-            // SAFETY: what the masks cover lies in the rows.
-            unsafe {
-                if row < r.source[0] {
-                    for c in 0..K {
-                        let x = self.source.wrapping_add(row * r.width).wrapping_offset(shifts[c]);
-                        for j in 0..V {
-                            let x = L::load_masked(x.wrapping_add(j * L::N), masks[c][j]);
-                            for k in 0..K {
-                                let at = if rolling.turned { K - 1 - k } else { k } * K + c;
-                                v[k][j] = L::fma(x, L::splat(*self.w.get_unchecked(at)), v[k][j]);
-                            }
-                        }
-                    }
-                }
-                if row + rolling.low + 1 >= K {
-                    self.store::<L, V>(row + rolling.low + 1 - K, v[K - 1], ends);
-                }
-                for k in (1..K).rev() {
-                    v[k] = v[k - 1];
-                }
-                v[0] = [L::splat(self.start); V];
-            }
-        }
-    }
-
     /// The sums of row `i`.
     #[allow(clippy::needless_range_loop)] // as above
     #[inline(always)]
@@ -372,47 +324,6 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
                 }
                 for c in 0..K {
                     L::store(sums.add(c * L::N), v[c]);
-                }
-            }
-        }
-    }
-    /// As [`Self::run`] for rows one after another: each row of the source meets the gradients of all rows that read it.
-    #[allow(clippy::needless_range_loop)] // as above
-    #[inline(always)]
-    unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(self, low: usize) {
-        let r = self.rows;
-        assert!(self.sums.len() == K * K * L::N, "a vector of sums for each tap");
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
-        // SAFETY: what the masks cover lies in the rows.
-        unsafe {
-            let mut v = [[L::splat(T::ZERO); K]; K];
-            for k in 0..K {
-                for c in 0..K {
-                    v[k][c] = L::load(self.sums.as_ptr().add((k * K + c) * L::N));
-                }
-            }
-            for row in 0..r.source[0] {
-                for j in 0..V {
-                    let mut x = [L::splat(T::ZERO); K];
-                    for c in 0..K {
-                        let from = self.source.wrapping_add(row * r.width + j * L::N).wrapping_offset(shifts[c]);
-                        x[c] = L::load_masked(from, masks[c][j]);
-                    }
-                    for k in 0..K {
-                        if row + low < k || row + low - k >= r.rows() {
-                            continue;
-                        }
-                        let g = self.gradient.add((row + low - k) * r.columns + j * L::N);
-                        let g = L::load_masked(g, ends[j]);
-                        for c in 0..K {
-                            v[k][c] = L::fma(x[c], g, v[k][c]);
-                        }
-                    }
-                }
-            }
-            for k in 0..K {
-                for c in 0..K {
-                    L::store(self.sums.as_mut_ptr().add((k * K + c) * L::N), v[k][c]);
                 }
             }
         }

@@ -136,13 +136,50 @@ struct PointPanels<'a, T> {
     zeros: &'a [T],
 }
 
-/// Points side by side in one image: its number, the first point, how many, and where they are in a panel.
+/// Points side by side in one image: its number, the first point, how many, and where they are among those that are asked for.
 #[derive(Clone, Copy)]
 struct PointRun {
     image: usize,
     first: usize,
     count: usize,
     at: usize,
+}
+
+/// The runs of `many` points from `first` on of images of `points` points.
+fn runs(points: usize, first: usize, many: usize) -> impl Iterator<Item = PointRun> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (image, from) = ((first + at) / points, (first + at) % points);
+        let run = PointRun { image, first: from, count: (points - from).min(many - at), at };
+        at += run.count;
+        (run.count > 0).then_some(run)
+    })
+}
+
+/// The channels of images, each of which has its points side by side.
+struct PointSource<T> {
+    /// The first channel of the first image, and the distance between images.
+    first: SendPtr<T>,
+    image: usize,
+    channels: usize,
+    points: usize,
+}
+
+impl<T: Real> PointSource<T> {
+    /// Copies `many` points from `first` on to rows, one for each channel, `stride` apart.
+    ///
+    /// # Safety
+    /// The tensor has them.
+    unsafe fn copy(&self, first: usize, many: usize, to: &mut [T], stride: usize) {
+        for run in runs(self.points, first, many) {
+            let from = self.first.add(run.image * self.image + run.first);
+            for ch in 0..self.channels {
+                let to = to[ch * stride + run.at..][..run.count].as_mut_ptr();
+                // SAFETY: the caller's promise.
+                unsafe { to.copy_from_nonoverlapping(from.add(ch * self.points).0, run.count) }
+            }
+        }
+    }
 }
 
 impl<T: Real> WithLanes<T> for PointPanels<'_, T> {
@@ -156,34 +193,26 @@ impl<T: Real> WithLanes<T> for PointPanels<'_, T> {
 }
 
 impl<T: Real> PointPanels<'_, T> {
-    /// The run of panel `p` that begins `at` points after its first; of no points at the end of the panel, or of all.
-    #[inline(always)]
-    fn run<L: Lanes<T>>(&self, p: usize, at: usize) -> PointRun {
-        let point = p * 2 * L::N + at;
-        let (image, first) = (point / self.c.points, point % self.c.points);
-        let count = if image < self.c.batch { (self.c.points - first).min(2 * L::N - at) } else { 0 };
-        PointRun { image, first, count, at }
-    }
-
     #[inline(always)]
     unsafe fn one<L: Lanes<T>>(&mut self, p: usize) {
         let (c, width) = (self.c, 2 * L::N);
-        let first = self.run::<L>(p, 0);
-        let whole = first.count == width;
+        let (at, many) = (p * width, width.min(c.batch * c.points - p * width));
+        let (image, first) = (at / c.points, at % c.points);
+        let whole = first + width <= c.points;
         // SAFETY: runs are in the tensors, and in a panel.
         unsafe {
             if whole {
-                self.load::<L>(first)
+                self.load::<L>(image, first)
             } else {
-                self.gather::<L>(p)
+                self.gather::<L>(at, many)
             }
             let (out, out_stride) = if whole {
-                (c.result.add(first.image * c.images[1] + first.first).0, c.points)
+                (c.result.add(image * c.images[1] + first).0, c.points)
             } else {
                 (self.sums.as_mut_ptr(), width)
             };
             if !whole && c.output == Output::Accumulate {
-                self.move_results::<L>(p, |result, sums, n| sums.copy_from_nonoverlapping(result, n));
+                self.move_results::<L>(at, many, |result, sums, n| sums.copy_from_nonoverlapping(result, n));
             }
             if let Some(bias) = c.bias {
                 for (j, &b) in bias.iter().enumerate() {
@@ -198,15 +227,15 @@ impl<T: Real> PointPanels<'_, T> {
             let (off, lane) = (self.off, self.lane);
             Tiles { x, off, lane, w, w_stride: width, vectors: 2, init, init_stride, out, out_stride }.call::<L>();
             if !whole {
-                self.move_results::<L>(p, |result, sums, n| result.copy_from_nonoverlapping(sums, n));
+                self.move_results::<L>(at, many, |result, sums, n| result.copy_from_nonoverlapping(sums, n));
             }
         }
     }
 
-    /// A panel of points that lie side by side.
+    /// A panel of points that lie side by side, from `first` on.
     #[inline(always)]
-    unsafe fn load<L: Lanes<T>>(&mut self, run: PointRun) {
-        let from = self.c.source.add(run.image * self.c.images[0] + run.first);
+    unsafe fn load<L: Lanes<T>>(&mut self, image: usize, first: usize) {
+        let from = self.c.source.add(image * self.c.images[0] + first);
         for k in 0..self.c.channels {
             let (from, to) = (from.add(k * self.c.points).0, self.panel[k * 2 * L::N..].as_mut_ptr());
             for v in 0..2 {
@@ -216,36 +245,28 @@ impl<T: Real> PointPanels<'_, T> {
         }
     }
 
-    /// A panel of points of several images; zeros where there are no more.
+    /// A panel of `many` points of several images from `at` on; zeros where there are no more.
     #[inline(always)]
-    unsafe fn gather<L: Lanes<T>>(&mut self, p: usize) {
-        let mut run = self.run::<L>(p, 0);
-        while run.count > 0 {
-            let from = self.c.source.add(run.image * self.c.images[0] + run.first);
-            for k in 0..self.c.channels {
-                let (from, to) = (from.add(k * self.c.points).0, self.panel[k * 2 * L::N + run.at..].as_mut_ptr());
-                // SAFETY: the caller's promise.
-                unsafe { to.copy_from_nonoverlapping(from, run.count) }
-            }
-            run = self.run::<L>(p, run.at + run.count);
-        }
-        if run.at < 2 * L::N {
-            for k in 0..self.c.channels {
-                self.panel[k * 2 * L::N + run.at..(k + 1) * 2 * L::N].fill(T::ZERO);
+    unsafe fn gather<L: Lanes<T>>(&mut self, at: usize, many: usize) {
+        let (c, width) = (self.c, 2 * L::N);
+        let source = PointSource { first: c.source, image: c.images[0], channels: c.channels, points: c.points };
+        // SAFETY: the caller's promise.
+        unsafe { source.copy(at, many, self.panel, width) }
+        if many < width {
+            for k in 0..c.channels {
+                self.panel[k * width + many..(k + 1) * width].fill(T::ZERO);
             }
         }
     }
 
-    /// `f(results, sums, how many)` for each run of panel `p` and each made channel.
+    /// `f(results, sums, how many)` for each run of `many` points from `at` on, and each made channel.
     #[inline(always)]
-    unsafe fn move_results<L: Lanes<T>>(&mut self, p: usize, f: impl Fn(*mut T, *mut T, usize)) {
-        let mut run = self.run::<L>(p, 0);
-        while run.count > 0 {
+    unsafe fn move_results<L: Lanes<T>>(&mut self, at: usize, many: usize, f: impl Fn(*mut T, *mut T, usize)) {
+        for run in runs(self.c.points, at, many) {
             let to = self.c.result.add(run.image * self.c.images[1] + run.first);
             for j in 0..self.c.made {
                 f(to.add(j * self.c.points).0, self.sums[j * 2 * L::N + run.at..].as_mut_ptr(), run.count);
             }
-            run = self.run::<L>(p, run.at + run.count);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::Conv;
 use super::super::pack::{Move, PackingMode};
-use super::{PointRun, TASK};
+use super::{PointSource, TASK, runs};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
@@ -152,12 +152,15 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
         // SAFETY: the task's sums.
         unsafe { std::slice::from_raw_parts_mut(self.sums, cut.panels * each).fill(T::ZERO) };
         let off: [isize; POINTS] = std::array::from_fn(|i| i as isize);
+        let c = self.c.c;
+        let (image, channels, points) = (c.in_channels * cut.image, cut.channels, cut.image);
+        let source = PointSource { first: self.c.x, image, channels, points };
         let mut pace = Pace::new();
         for b in self.blocks.clone() {
             let points = cut.points.min(cut.all - b * cut.points);
             pace.step(points * each);
             // SAFETY: the block's points are in the tensors.
-            unsafe { self.copy(b * cut.points, points) }
+            unsafe { source.copy(b * cut.points, points, self.copy, cut.stride) }
             for p in 0..cut.panels {
                 let first = (self.group * cut.panels + p) * wide;
                 if first >= cut.made {
@@ -178,40 +181,17 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
 }
 
 impl<T: Real> PointBlocks<'_, T> {
-    /// The run that begins `at` points after point `first` of all, of the `points` from there.
-    #[inline(always)]
-    fn run(&self, first: usize, points: usize, at: usize) -> PointRun {
-        let (image, from) = ((first + at) / self.cut.image, (first + at) % self.cut.image);
-        PointRun { image, first: from, count: (self.cut.image - from).min(points - at), at }
-    }
-
-    #[inline(always)]
-    unsafe fn copy(&mut self, first: usize, points: usize) {
-        let mut run = self.run(first, points, 0);
-        while run.count > 0 {
-            let from = self.c.x.add(run.image * self.c.c.in_channels * self.cut.image + run.first);
-            for ch in 0..self.cut.channels {
-                let to = self.copy[ch * self.cut.stride + run.at..].as_mut_ptr();
-                // SAFETY: the caller's promise.
-                unsafe { to.copy_from_nonoverlapping(from.add(ch * self.cut.image).0, run.count) }
-            }
-            run = self.run(first, points, run.at + run.count);
-        }
-    }
-
     /// The gradients of a panel's channels as a row for each point.
     #[inline(always)]
     unsafe fn turn<L: Lanes<T>>(&mut self, first: usize, points: usize, lane: usize) {
         let (image, width) = (self.cut.image, 2 * L::N);
         let lanes = width.min(self.cut.made - lane);
-        let mut run = self.run(first, points, 0);
-        while run.count > 0 {
+        for run in runs(image, first, points) {
             let at = (run.image * self.c.c.out_channels + lane) * image + run.first;
             let (tensor, runs, how) = (self.c.gy.add(at), &[(run.at, run.count, 0)], PackingMode::Gather);
             let rows = self.rows.as_mut_ptr();
             // SAFETY: the caller's promise.
             unsafe { Move { rows, width, lanes, tensor, channel: image, point: 1, runs, how }.call::<L>() }
-            run = self.run(first, points, run.at + run.count);
         }
     }
 }
