@@ -94,6 +94,11 @@ fn convolutions() {
         (16, 512, 14, 512, 1, 0, 1),
         (16, 512, 7, 2048, 1, 0, 1),
         (8, 3, 224, 64, 7, 3, 2),
+        (16, 3, 112, 64, 7, 3, 2),
+        (16, 64, 28, 128, 3, 1, 2),
+        (16, 128, 14, 256, 3, 1, 2),
+        (16, 256, 7, 512, 3, 1, 2),
+        (16, 128, 14, 256, 1, 0, 2),
     ] {
         for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
             convolution(&square(n, c, h, oc, k, p, s, layout));
@@ -103,8 +108,8 @@ fn convolutions() {
 
 /// Winograd's way beside the direct kernels, turn about.
 fn winograds() {
-    for (channels, size) in [(32, 56), (64, 56), (128, 28), (256, 14), (512, 7)] {
-        for batch in [1, 16] {
+    for (channels, size) in [(32, 56), (64, 56), (128, 28), (256, 14), (256, 7), (512, 7), (512, 4)] {
+        for batch in [1, 4, 16] {
             let sides = [1, size, size];
             let (kernel, pad, layout) = ([1, 3, 3], [0, 1, 1], ChannelOrder::ChannelFirst);
             let (in_channels, out_channels) = (channels, channels);

@@ -1,6 +1,7 @@
 //! The caching allocator: freed blocks are kept by size and handed out again, because fresh pages cost more than
 //! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
 
+use super::free::FreeBlocks;
 use super::mirror::Mirror;
 use super::system;
 use super::views::Views;
@@ -27,6 +28,8 @@ pub(super) const MAPPED: usize = system::PAGES;
 const SMALL: usize = 4096;
 /// Small blocks of one size kept by one thread.
 const SMALL_KEPT: usize = 256;
+/// Bytes that the cache may hold beside as much as was in use at once.
+const ROOM: usize = 64 << 20;
 /// Blocks from this size on are listed by name for the out-of-memory report.
 const NAMED: usize = 1 << 16;
 /// More than any machine has. Larger sizes count as this one: there is no memory for them either.
@@ -45,11 +48,11 @@ static POISON: AtomicBool = AtomicBool::new(false);
 
 /// Free blocks above [`SMALL`] by size, and the live blocks above [`NAMED`] by address.
 struct Large {
-    free: BTreeMap<usize, Vec<usize>>,
+    free: FreeBlocks,
     live: BTreeMap<usize, (usize, Label)>,
 }
 
-static LARGE: Mutex<Large> = Mutex::new(Large { free: BTreeMap::new(), live: BTreeMap::new() });
+static LARGE: Mutex<Large> = Mutex::new(Large { free: FreeBlocks::new(), live: BTreeMap::new() });
 
 /// Small free blocks of this thread; given back to the system when the thread ends.
 struct SmallCache(Vec<Vec<NonNull<u8>>>);
@@ -201,15 +204,14 @@ pub fn set_poison(on: bool) {
 /// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub fn clear_cache() {
-    let freed = std::mem::take(&mut lock().free);
-    for (bytes, blocks) in freed {
-        for p in blocks {
-            CACHED.fetch_sub(bytes, Relaxed);
-            // SAFETY: the block came from `system` with this size and is in no list any more.
-            unsafe { system::give(p as *mut u8, bytes) };
-        }
-    }
+    give_back(usize::MAX);
     let _ = SMALL_FREE.try_with(|s| *s.borrow_mut() = SmallCache(Vec::new()));
+}
+
+/// Gives at least `bytes` of the shared cache back, if there are as many.
+fn give_back(bytes: usize) {
+    let given = lock().free.give_back(bytes);
+    CACHED.fetch_sub(given, Relaxed);
 }
 
 /// Says where this thread's next blocks come from (for the out-of-memory report), until the guard is dropped.
@@ -383,8 +385,10 @@ fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
     let found = if bytes <= SMALL {
         SMALL_FREE.try_with(|s| s.borrow_mut().0.get_mut(bytes / ALIGN).and_then(Vec::pop)).ok().flatten()
     } else {
-        let mut large = lock();
-        large.free.get_mut(&bytes).and_then(Vec::pop).and_then(|p| NonNull::new(p as *mut u8))
+        let free = &mut lock().free;
+        let found = free.take(bytes);
+        CACHED.fetch_sub(free.give_idle(), Relaxed);
+        found
     };
     if found.is_some() {
         CACHED.fetch_sub(bytes, Relaxed);
@@ -392,13 +396,14 @@ fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
     found
 }
 
-/// A new block of the system's; old cached ones go first where they would be too many beside it.
+/// A new block of the system's, for which cached ones go back as far as both would be more than what was in use at once, a
+/// quarter of that, and [`ROOM`]; or more than the limit.
 fn fresh(bytes: usize) -> Option<NonNull<u8>> {
-    let cached = CACHED.load(Relaxed);
-    let room = (PEAK.load(Relaxed) / 4).max(64 << 20);
-    let over_limit = LIVE.load(Relaxed).saturating_add(cached) > LIMIT.load(Relaxed);
-    if cached > 0 && (cached > room || over_limit) {
-        clear_cache();
+    let peak = PEAK.load(Relaxed).max(LIVE.load(Relaxed));
+    let most = peak.saturating_add((peak / 4).max(ROOM)).min(LIMIT.load(Relaxed));
+    let excess = LIVE.load(Relaxed).saturating_add(CACHED.load(Relaxed)).saturating_sub(most);
+    if excess > 0 {
+        give_back(excess);
     }
     system::take(bytes).or_else(|| {
         clear_cache();
@@ -434,7 +439,7 @@ fn keep_large(ptr: NonNull<u8>, bytes: usize) {
     if bytes >= NAMED {
         large.live.remove(&(ptr.as_ptr() as usize));
     }
-    large.free.entry(bytes).or_default().push(ptr.as_ptr() as usize);
+    large.free.put(ptr.as_ptr() as usize, bytes);
 }
 
 /// Whether the system has `bytes` more: for libraries that end the process where it has not.

@@ -5,6 +5,7 @@ pub mod alloc;
 mod content;
 mod data;
 mod foreign;
+mod free;
 mod mirror;
 mod ndarray_view;
 pub mod scratch;

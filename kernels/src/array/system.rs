@@ -7,7 +7,6 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 /// Blocks from this size on are pages of their own: all their bytes were written, by the system or by whoever had them before.
-#[cfg(unix)]
 pub(super) const PAGES: usize = 1 << 20;
 
 /// The size of a huge page; blocks from this size on begin at a multiple of it.
@@ -70,12 +69,30 @@ fn huge(_bytes: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// The block must come from [`take`] with this size, and may not be used any more.
 pub(super) unsafe fn give(p: *mut u8, bytes: usize) {
-    #[cfg(unix)]
-    if bytes >= PAGES {
-        // SAFETY: the caller's promise: these pages are one mapping that is not used.
-        unsafe { libc::munmap(p.cast(), bytes) };
-        return;
+    if is_pages(bytes) {
+        // SAFETY: the caller's promise.
+        return unsafe { give_pages(p, bytes) };
     }
     // SAFETY: the caller's promise.
     unsafe { std::alloc::dealloc(p, layout(bytes)) }
 }
+
+/// Whether blocks of `bytes` are pages, which can be given back in any parts.
+pub(super) fn is_pages(bytes: usize) -> bool {
+    cfg!(unix) && bytes >= PAGES
+}
+
+/// Gives pages back: those of a block, of a part of one, or of several that lie in a row.
+///
+/// # Safety
+/// The pages must come from [`take`], and may not be used any more.
+#[cfg(unix)]
+pub(super) unsafe fn give_pages(p: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; a hole in what was mapped is none for the system.
+    unsafe { libc::munmap(p.cast(), bytes) };
+}
+
+/// # Safety
+/// Never called: no block is pages here.
+#[cfg(not(unix))]
+pub(super) unsafe fn give_pages(_p: *mut u8, _bytes: usize) {}

@@ -100,7 +100,7 @@ impl Conv {
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
-        let weight = WinogradSizes::forward(self).map_or(0, |s| s.weight_scratch());
+        let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
         let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
         [correlate(&forward).max(fast(WinogradSizes::forward(self))), backward]
     }
@@ -218,7 +218,7 @@ impl Conv {
                 Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
             };
         }
-        let (pointwise, fast) = (pointwise::suits(self), winograd::sizes::<T>(self));
+        let (pointwise, fast) = (pointwise::suits(self), winograd::weight::<T>(self));
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             let gw = gw.add(i * g.lanes * g.w.lane);

@@ -30,14 +30,14 @@ pub(crate) fn data_suits(c: &Conv) -> bool {
     !exact() && WinogradSizes::data(c).is_some()
 }
 
-/// The sizes of one group where the convolution, and so the gradient of w, goes this way.
-pub(crate) fn sizes<T: Real>(c: &Conv) -> Option<WinogradSizes> {
-    WinogradSizes::forward(c).filter(|_| allowed::<T>())
+/// The sizes of one group where the gradient of w goes this way.
+pub(crate) fn weight<T: Real>(c: &Conv) -> Option<WinogradSizes> {
+    WinogradSizes::weight(c).filter(|_| allowed::<T>())
 }
 
 /// y = x * w + bias, or nothing (false) where the direct kernel is to do it.
 pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) -> bool {
-    let Some(s) = sizes::<T>(c) else { return false };
+    let Some(s) = WinogradSizes::forward(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
     run(c, s, x, w, bias, y, |x, y| one.direct_forward(x, w, bias, y));
     true

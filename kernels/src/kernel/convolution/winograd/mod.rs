@@ -18,7 +18,7 @@ use crate::array::scratch;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
-pub(crate) use choice::{data, data_suits, forward, sizes};
+pub(crate) use choice::{data, data_suits, forward, weight};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,7 +28,7 @@ pub(crate) use weight::WinogradWeight;
 /// Channels that are summed, and made, at least: below, the transforms cost more than the products save.
 const CHANNELS: usize = 32;
 /// Tiles of all images, at least: fewer are not worth the transform of the weights.
-const ALL_TILES: usize = 40;
+const ALL_TILES: usize = 8;
 /// Bytes of a block's transformed inputs, at most where that is enough for some rows of tiles.
 const INPUTS: usize = 512 << 10;
 /// Tiles of a block, at least.
@@ -70,8 +70,8 @@ impl Strides {
     }
 }
 
-/// Whether a convolution is one that this can do, and does faster.
-fn suits(c: &Conv) -> bool {
+/// Whether a convolution is one that this can do, and does faster from `all_tiles` tiles on.
+fn suits(c: &Conv, all_tiles: usize) -> bool {
     let out = c.output();
     let plain = c.kernel == [1, 3, 3] && c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
     let least = (c.in_channels / c.group).min(c.out_channels / c.group);
@@ -79,20 +79,29 @@ fn suits(c: &Conv) -> bool {
         && c.pad[1] < TAPS
         && c.pad[2] < TAPS
         && least >= CHANNELS
-        && pays(c.batch, [out[1], out[2]])
-        && pays(c.batch, [c.input[1], c.input[2]])
+        && pays(c.batch, [out[1], out[2]], all_tiles)
+        && pays(c.batch, [c.input[1], c.input[2]], all_tiles)
 }
 
 /// Whether tiles are many enough, and fill an image well enough.
-fn pays(batch: usize, [h, w]: [usize; 2]) -> bool {
+fn pays(batch: usize, [h, w]: [usize; 2], all_tiles: usize) -> bool {
     let tiles = h.div_ceil(OUT) * w.div_ceil(OUT);
-    batch * tiles >= ALL_TILES && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
+    batch * tiles >= all_tiles && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
 }
 
 impl WinogradSizes {
     /// Of the convolution itself, if it is to be done so.
     pub(crate) fn forward(c: &Conv) -> Option<WinogradSizes> {
-        suits(c).then(|| {
+        WinogradSizes::of(c, ALL_TILES)
+    }
+
+    /// The same for the gradient of the weight: it is not transformed before, so any number of tiles will do.
+    pub(crate) fn weight(c: &Conv) -> Option<WinogradSizes> {
+        WinogradSizes::of(c, 1)
+    }
+
+    fn of(c: &Conv, all_tiles: usize) -> Option<WinogradSizes> {
+        suits(c, all_tiles).then(|| {
             let (out, each) = (c.output(), c.in_channels / c.group);
             let (input, output) = ([c.input[1], c.input[2]], [out[1], out[2]]);
             WinogradSizes {
