@@ -46,7 +46,9 @@ fn products_of_all_shapes() {
 /// Many small products, columns and rows among them, and sums of nothing.
 #[test]
 fn products_of_few_numbers() {
-    for (m, n, k) in [(1, 1, 3), (3, 1, 1), (1, 3, 1), (4, 4, 4), (3, 1, 5), (2, 16, 32), (5, 13, 7), (64, 1, 1), (3, 2, 0)] {
+    for (m, n, k) in
+        [(1, 1, 3), (3, 1, 1), (1, 3, 1), (4, 4, 4), (3, 1, 5), (2, 16, 32), (5, 13, 7), (64, 1, 1), (3, 2, 0)]
+    {
         for t in 0..4 {
             check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 71, 1e-6);
             check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 2, 1e-15);

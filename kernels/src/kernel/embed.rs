@@ -198,7 +198,9 @@ mod tests {
     /// Small tables and large ones, narrow and wide, with numbers that are no row's.
     #[test]
     fn gradients_match_loops() {
-        for (rows, width, n) in [(50, 1, 2001), (7, 3, 5000), (9, 5, 4097), (300, 8, 40_000), (2000, 2, 999), (5, 40, 3000)] {
+        for (rows, width, n) in
+            [(50, 1, 2001), (7, 3, 5000), (9, 5, 4097), (300, 8, 40_000), (2000, 2, 999), (5, 40, 3000)]
+        {
             let indices: Vec<i64> = (0..n).map(|k| (k * 7919 % (rows + 2)) as i64 - 1).collect();
             let gy: Vec<f64> = (0..n * width).map(|k| (k % 31) as f64 - 11.0).collect();
             for (output, old) in [(Output::Write, 0.0), (Output::Accumulate, 0.5)] {

@@ -3,6 +3,7 @@
 // Several arrays go by one index.
 #![allow(clippy::needless_range_loop)]
 
+use super::short::{FEW, in_order};
 use super::{Order, TopK};
 use crate::array::Output;
 use crate::array::scratch::{AnyBits, Scratch};
@@ -115,41 +116,6 @@ pub(super) fn sort<T: Keyed>(
 
 /// Numbers that are worth a task.
 const TASK: usize = 1 << 14;
-/// Numbers of a line that are sorted by counting, for each, those before it: that takes no branch that is hard to foretell.
-const FEW: usize = 8;
-
-/// The entries of a short line, in order.
-#[inline(always)]
-fn in_order<T: Keyed>(n: usize, entry: impl Fn(usize) -> T::Entry, to: &mut [T::Entry; FEW]) -> &[T::Entry] {
-    match n {
-        2 => by_counts::<T, 2>(entry, to),
-        3 => by_counts::<T, 3>(entry, to),
-        4 => by_counts::<T, 4>(entry, to),
-        5 => by_counts::<T, 5>(entry, to),
-        6 => by_counts::<T, 6>(entry, to),
-        7 => by_counts::<T, 7>(entry, to),
-        8 => by_counts::<T, 8>(entry, to),
-        _ => (0..n).for_each(|i| to[i] = entry(i)), // one or none
-    }
-    &to[..n]
-}
-
-#[inline(always)]
-fn by_counts<T: Keyed, const N: usize>(entry: impl Fn(usize) -> T::Entry, to: &mut [T::Entry; FEW]) {
-    let (entries, mut before): ([T::Entry; N], _) = (std::array::from_fn(entry), [0; N]);
-    for i in 0..N {
-        for j in 0..i {
-            // No two are equal: they have their places.
-            let first = entries[j] < entries[i];
-            before[i] += first as usize;
-            before[j] += !first as usize;
-        }
-    }
-    for i in 0..N {
-        to[before[i] % FEW] = entries[i];
-    }
-}
-
 /// Writes or adds the elements to where they were.
 pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut [T], output: Output) {
     let Axis { n, inner, .. } = at;

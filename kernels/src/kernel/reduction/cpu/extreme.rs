@@ -321,7 +321,9 @@ mod tests {
         for reduced in [[false, true], [true, false], [true, true]] {
             let search = || {
                 // SAFETY: r is one of at most n results.
-                winners(&x, &[n, n].into(), &reduced, Extremum::Largest, true, move |r, v, _| unsafe { *shared.0.add(r) = v })
+                winners(&x, &[n, n].into(), &reduced, Extremum::Largest, true, move |r, v, _| unsafe {
+                    *shared.0.add(r) = v
+                })
             };
             let best = (0..50).map(|_| (std::time::Instant::now(), search()).0.elapsed()).min();
             println!("{reduced:?}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / (n * n) as f64);

@@ -51,7 +51,9 @@ impl<T: SimdReal> Body<T> for StripsOf<'_, T> {
             let best = unsafe { std::slice::from_raw_parts_mut(self.best.0.add(first), width) };
             match &self.at {
                 // SAFETY: as above.
-                Some(at) => self.numbered(first, best, unsafe { std::slice::from_raw_parts_mut(at.0.add(first), width) }),
+                Some(at) => {
+                    self.numbered(first, best, unsafe { std::slice::from_raw_parts_mut(at.0.add(first), width) })
+                }
                 None => self.values(first, best),
             }
         }
