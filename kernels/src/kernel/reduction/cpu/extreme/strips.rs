@@ -49,11 +49,10 @@ impl<T: SimdReal> Body<T> for StripsOf<'_, T> {
             let width = STRIP.min(self.width - first);
             // SAFETY: columns of this job.
             let best = unsafe { std::slice::from_raw_parts_mut(self.best.0.add(first), width) };
-            match &self.at {
-                // SAFETY: as above.
-                Some(at) => {
-                    self.numbered(first, best, unsafe { std::slice::from_raw_parts_mut(at.0.add(first), width) })
-                }
+            // SAFETY: as above.
+            let at = self.at.as_ref().map(|at| unsafe { std::slice::from_raw_parts_mut(at.0.add(first), width) });
+            match at {
+                Some(at) => self.numbered(first, best, at),
                 None => self.values(first, best),
             }
         }
