@@ -46,8 +46,17 @@ impl Lines {
 
     /// `y = x0`, and x1 added in the order along the axis. The indices have been checked.
     pub fn add<T: SimdReal>(&self, x0: &[T], indices: &[i64], x1: &[T], y: &mut [T]) {
-        let (&Lines { inner, n, picks, .. }, shared) = (self, Shared(y.as_mut_ptr()));
+        let (&Lines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
         let shared = &shared;
+        if inner == 1 {
+            return share(outer, outer * n.max(picks), move |o| {
+                // SAFETY: a line of this task's own.
+                let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(o * n), n) };
+                y.copy_from_slice(&x0[o * n..][..n]);
+                let each = indices[o * picks..][..picks].iter().zip(&x1[o * picks..][..picks]);
+                each.for_each(|(&i, &v)| y[i as usize] += v);
+            });
+        }
         self.each(move |c| {
             for at in (0..n).map(|i| c.x0 + i * inner) {
                 // SAFETY: columns of this task's own.
@@ -67,8 +76,19 @@ impl Lines {
 
     /// Writes or adds the elements of x0 that indices name. The indices have been checked.
     pub fn pick<T: SimdReal>(&self, x0: &[T], indices: &[i64], y: &mut [T], output: Output) {
-        let (&Lines { inner, picks, .. }, shared) = (self, Shared(y.as_mut_ptr()));
+        let (&Lines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
         let shared = &shared;
+        if inner == 1 {
+            return share(outer, outer * n.max(picks), move |o| {
+                // SAFETY: a line of this task's own.
+                let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(o * picks), picks) };
+                let x0 = &x0[o * n..][..n];
+                for (y, &i) in y.iter_mut().zip(&indices[o * picks..][..picks]) {
+                    let v = x0[i as usize];
+                    *y = if output == Output::Write { v } else { *y + v };
+                }
+            });
+        }
         self.each(move |c| {
             let x0 = &x0[c.x0..];
             for at in (0..picks).map(|i| c.x1 + i * inner) {
