@@ -3,6 +3,7 @@
 //! The tiles, and so the order of every element's sum, depend on the sizes alone.
 
 mod across;
+mod few;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tile;
@@ -18,6 +19,8 @@ use tile::Tiles;
 
 /// Products below this many multiplications run on the caller's thread in one piece.
 const SERIAL: usize = 1 << 20;
+/// Multiplications of small products that are worth a task.
+const FEW: usize = 1 << 16;
 /// Products below this many multiplications skip the crate, whose set-up costs more than they do.
 pub const TINY: usize = 1 << 12;
 /// Rows or columns of C that a task has at least: smaller tiles pack A and B too often.
@@ -198,9 +201,15 @@ impl<T: Real> GemmProduct<T> {
             // SAFETY: the caller's promise covers every product of the batch.
             return (0..count).for_each(|i| unsafe { at(i).run(output) });
         }
-        let each = (SERIAL / self.work().max(1)).clamp(1, count.max(1));
+        let is_small = few::pays(self) && self.m > 0 && self.n > 0;
+        let each = (if is_small { FEW } else { SERIAL } / self.work().max(1)).clamp(1, count.max(1));
         pool::run(count.div_ceil(each), &|t| {
-            for i in t * each..count.min((t + 1) * each) {
+            let (from, to) = (t * each, count.min((t + 1) * each));
+            if is_small {
+                // SAFETY: as above; every product has its own C.
+                return unsafe { few::run(self, &places, [from, to], output) };
+            }
+            for i in from..to {
                 // SAFETY: as above; every product has its own C.
                 unsafe { at(i).serial(output) }
             }

@@ -43,6 +43,33 @@ fn products_of_all_shapes() {
     }
 }
 
+/// Many small products, columns and rows among them, and sums of nothing.
+#[test]
+fn products_of_few_numbers() {
+    for (m, n, k) in
+        [(1, 1, 3), (3, 1, 1), (1, 3, 1), (4, 4, 4), (3, 1, 5), (2, 16, 32), (5, 13, 7), (64, 1, 1), (3, 2, 0)]
+    {
+        for t in 0..4 {
+            check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 71, 1e-6);
+            check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 2, 1e-15);
+        }
+    }
+}
+
+/// The bits do not tell whether a product was one of many.
+#[test]
+fn few_numbers_give_the_bits_of_one_product() {
+    let (m, n, k) = (5, 7, 6);
+    let (a, b) = (noise::<f32>(9 * m * k, 1), noise::<f32>(9 * k * n, 2));
+    let (mut all, mut one) = (vec![0.5; 9 * m * n], vec![0.5; 9 * m * n]);
+    let of = |i: usize| (Mat::new(&a[i * m * k..], m, k), Mat::new(&b[i * k * n..], n, k).t());
+    batch_matmul(9, of(0).0.each(), of(0).1.each(), MatMut::new(&mut all, m, n), Output::Accumulate);
+    for (i, c) in one.chunks_exact_mut(m * n).enumerate() {
+        matmul(of(i).0, of(i).1, MatMut::new(c, m, n), Output::Accumulate);
+    }
+    assert_eq!(all, one);
+}
+
 #[test]
 fn split_products() {
     check::<f32>(260, 150, 40, false, true, 1, 1e-6);

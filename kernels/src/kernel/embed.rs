@@ -1,6 +1,6 @@
 //! Rows of a table by their numbers, and the gradient of the table.
 
-use super::gather::Picks;
+use super::gather::{Picks, outside};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
@@ -22,9 +22,9 @@ impl Call for Embed {
             return gather::gather(&self.0, &x[0].data, &x[1].data, &y[0].data, OutOfRange::Nan);
         }
         let indices = x[0].slice::<i64>();
-        if let Some(bad) = indices.iter().find(|i| !(0..rows as i64).contains(i)) {
+        if let Some(bad) = outside(indices, rows) {
             let expected = format!("row numbers of 0 or more and below {rows}, the rows of w");
-            return Err(Error::arg("x0", expected).actual_index(*bad));
+            return Err(Error::arg("x0", expected).actual_index(bad));
         }
         with_real!(run.dtype, T => gather(indices, x[1].slice::<T>(), width, y[0].slice()));
         Ok(())
@@ -83,6 +83,9 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
         return;
     }
     let rows = gw.len() / width;
+    if width <= NARROW && gw.len() <= SMALL && gw.len() * COPIES * 4 <= gy.len() {
+        return scatter_to_copies(indices, gy, width, gw, output);
+    }
     let tasks = ((gw.len() + gy.len()) / TASK).clamp(1, MOST);
     let each = rows.div_ceil(tasks).next_power_of_two();
     let parts = SortedIndices::new(indices, rows, each);
@@ -92,9 +95,68 @@ fn scatter_on_host<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mu
         }
         for &k in parts.of(p) {
             let row = &mut part[(indices[k] as usize - p * each) * width..][..width];
-            simd::add_assign(row, &gy[k * width..][..width]);
+            let gy = &gy[k * width..][..width];
+            match width <= NARROW {
+                // Less than a call.
+                true => row.iter_mut().zip(gy).for_each(|(y, &g)| *y += g),
+                false => simd::add_assign(row, gy),
+            }
         }
     });
+}
+
+/// Numbers of a row, and of a table, that is added to in copies; and copies.
+const NARROW: usize = 16;
+const SMALL: usize = 1 << 12;
+const COPIES: usize = 8;
+
+/// A small table of few columns: each of some equal parts of the indices adds to a copy, and the copies are summed in their order.
+fn scatter_to_copies<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &mut [T], output: Output) {
+    let (size, each) = (gw.len(), indices.len().div_ceil(COPIES));
+    let mut copies = Scratch::filled(size * COPIES, T::ZERO);
+    // Two copies a task: their sums do not wait for each other, as those of one often do.
+    tasks::parts(&mut copies, 2 * size, |task, part| {
+        let (a, b) = part.split_at_mut(size);
+        let of = |copy: usize| {
+            let (from, to) = ((copy * each).min(indices.len()), ((copy + 1) * each).min(indices.len()));
+            (&indices[from..to], &gy[from * width..to * width])
+        };
+        match width {
+            1 => add_rows::<T, 1>([a, b], [of(2 * task), of(2 * task + 1)], 1),
+            2 => add_rows::<T, 2>([a, b], [of(2 * task), of(2 * task + 1)], 2),
+            3 => add_rows::<T, 3>([a, b], [of(2 * task), of(2 * task + 1)], 3),
+            4 => add_rows::<T, 4>([a, b], [of(2 * task), of(2 * task + 1)], 4),
+            _ => add_rows::<T, 0>([a, b], [of(2 * task), of(2 * task + 1)], width),
+        }
+    });
+    if output == Output::Write {
+        gw.fill(T::ZERO);
+    }
+    copies.chunks_exact(size).for_each(|copy| simd::add_assign(gw, copy));
+}
+
+/// Adds rows to two tables in turn. `N` is the width where that is known to the compiler, else 0. What is no row's number is left out.
+fn add_rows<T: SimdReal, const N: usize>(
+    [a, b]: [&mut [T]; 2],
+    [(ia, ga), (ib, gb)]: [(&[i64], &[T]); 2],
+    width: usize,
+) {
+    let width = if N > 0 { N } else { width };
+    let rows = a.len() / width;
+    let add = |to: &mut [T], i: i64, g: &[T]| {
+        if (i as usize) < rows {
+            to[i as usize * width..][..width].iter_mut().zip(g).for_each(|(y, &g)| *y += g);
+        }
+    };
+    // The second part is no longer than the first.
+    let (both, alone) = ia.split_at(ib.len());
+    let pairs = both.iter().zip(ib).zip(ga.chunks_exact(width).zip(gb.chunks_exact(width)));
+    for ((&i, &k), (g, h)) in pairs {
+        add(a, i, g);
+        add(b, k, h);
+    }
+    let rest = ga[both.len() * width..].chunks_exact(width);
+    alone.iter().zip(rest).for_each(|(&i, g)| add(a, i, g));
 }
 
 /// Tasks of a scatter at most.
@@ -126,5 +188,29 @@ impl SortedIndices {
 
     fn of(&self, task: usize) -> &[usize] {
         &self.positions[self.starts[task]..self.starts[task + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Small tables and large ones, narrow and wide, with numbers that are no row's.
+    #[test]
+    fn gradients_match_loops() {
+        for (rows, width, n) in
+            [(50, 1, 2001), (7, 3, 5000), (9, 5, 4097), (300, 8, 40_000), (2000, 2, 999), (5, 40, 3000)]
+        {
+            let indices: Vec<i64> = (0..n).map(|k| (k * 7919 % (rows + 2)) as i64 - 1).collect();
+            let gy: Vec<f64> = (0..n * width).map(|k| (k % 31) as f64 - 11.0).collect();
+            for (output, old) in [(Output::Write, 0.0), (Output::Accumulate, 0.5)] {
+                let (mut want, mut got) = (vec![old; rows * width], vec![0.5; rows * width]);
+                for (k, &i) in indices.iter().enumerate().filter(|(_, i)| (0..rows as i64).contains(i)) {
+                    (0..width).for_each(|j| want[i as usize * width + j] += gy[k * width + j]);
+                }
+                scatter_on_host(&indices, &gy, width, &mut got, output);
+                assert_eq!(got, want, "{rows} {width} {n}");
+            }
+        }
     }
 }

@@ -170,6 +170,18 @@ pub fn reverse<T: Copy>(y: &mut [T], x: &[T]) {
     to.into_remainder().iter_mut().zip(rest.iter().rev()).for_each(|(y, x)| *y = *x);
 }
 
+/// `y += x` with x in reverse, which has y's length; as [`reverse`].
+pub fn add_reversed<T: Real>(y: &mut [T], x: &[T]) {
+    const STEP: usize = 8;
+    let (mut to, from) = (y.chunks_exact_mut(STEP), x.rchunks_exact(STEP));
+    let rest = from.remainder();
+    for (y, x) in to.by_ref().zip(from) {
+        let x: [T; STEP] = std::array::from_fn(|i| x[STEP - 1 - i]);
+        (0..STEP).for_each(|i| y[i] += x[i]);
+    }
+    to.into_remainder().iter_mut().zip(rest.iter().rev()).for_each(|(y, x)| *y += *x);
+}
+
 /// `y = op(x)`; y may be x.
 /// # Safety
 /// Both pointers must be good for n elements; the arrays must be the same or apart.

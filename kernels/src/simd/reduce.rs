@@ -72,6 +72,22 @@ unsafe fn step<V: Vector, R: VectorReduction>(acc: &mut [V; LANES / 4], a: *cons
     }
 }
 
+/// As `step`, for the last `n < LANES` elements: the others are 0, which changes no sum.
+///
+/// # Safety
+/// The pointers must be good for `n` elements.
+#[inline(always)]
+unsafe fn last_step<V: Vector, R: VectorReduction>(acc: &mut [V; LANES / 4], a: *const V::E, b: *const V::E, n: usize) {
+    let mut k = 0;
+    while k * V::N < n {
+        let (first, some) = (k * V::N, V::N.min(n - k * V::N));
+        // SAFETY: the caller's promise.
+        let (a, b) = unsafe { (V::load_part(a.add(first), some), V::load_part(b.add(first), some)) };
+        acc[k] = R::step(acc[k], a, b);
+        k += 1;
+    }
+}
+
 /// Folds in lanes: lane i takes every 64th element from i on. b is as long as a.
 #[inline(always)]
 fn lanes<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E {
@@ -82,7 +98,10 @@ fn lanes<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E
         // SAFETY: i + LANES <= whole.
         unsafe { step::<V, R>(&mut acc, a.as_ptr().add(i), b.as_ptr().add(i)) };
     }
-    if whole < a.len() {
+    if whole < a.len() && R::START == 0.0 {
+        // SAFETY: what is left of both.
+        unsafe { last_step::<V, R>(&mut acc, a.as_ptr().add(whole), b.as_ptr().add(whole), a.len() - whole) };
+    } else if whole < a.len() {
         let (a, b) = (padded::<V::E, R>(&a[whole..]), padded::<V::E, R>(&b[whole..]));
         // SAFETY: both have LANES elements.
         unsafe { step::<V, R>(&mut acc, a.as_ptr(), b.as_ptr()) };
@@ -124,6 +143,9 @@ fn fold<V: Vector<E: Real>, R: VectorReduction>(mut acc: [V; LANES / 4]) -> V::E
 /// A sum in blocks.
 #[inline(always)]
 pub fn blocked<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E {
+    if a.len() <= BLOCK {
+        return lanes::<V, R>(a, b);
+    }
     let mut sum = Pairwise::new();
     let mut i = 0;
     while i < a.len() {

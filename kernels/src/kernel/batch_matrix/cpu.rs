@@ -1,6 +1,7 @@
-//! On the host: inverses by loops over rows, the rest by the crate nalgebra.
+//! On the host: small matrices by unrolled loops, inverses of larger ones by loops over rows, the rest by the crate nalgebra.
 
-use super::{BatchMatrix, Wanted};
+use super::{BatchMatrix, Wanted, small};
+use crate::array::Output;
 use crate::array::scratch::{Scratch, list};
 use crate::pool::tasks;
 use crate::simd::{self, SimdReal};
@@ -13,26 +14,43 @@ fn matrix<T: SimdReal + RealField>(x: &[T], n: usize) -> DMatrix<T> {
     DMatrix::from_data(VecStorage::new(Dyn(n), Dyn(n), elements))
 }
 
+/// Multiplications that are worth a task, about.
+const TASK: usize = 1 << 14;
+
 pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]) {
-    let n = c.n;
-    let size = if matches!(c.wanted, Wanted::Determinant | Wanted::LogDeterminant) { 1 } else { n * n };
+    let (n, square) = (c.n, c.n * c.n);
+    let size = if matches!(c.wanted, Wanted::Determinant | Wanted::LogDeterminant) { 1 } else { square };
     if y.is_empty() {
         return;
     }
-    tasks::parts(y, size, |i, y| {
-        let x = &x[i * n * n..][..n * n];
-        match c.wanted {
-            Wanted::Determinant => y[0] = LU::new(matrix(x, n)).determinant(),
-            Wanted::LogDeterminant => {
-                let u = LU::new(matrix(x, n));
-                let magnitudes =
-                    (0..n).map(|k| <T as crate::dtype::Element>::to_f64(u.lu_internal()[(k, k)]).abs().ln());
-                y[0] = <T as crate::dtype::Element>::from_f64(magnitudes.sum());
-            }
-            Wanted::Inverse => inverse(x, n, y),
-            Wanted::Lower | Wanted::Upper => factor(x, n, y, c.wanted == Wanted::Upper),
+    let each = (TASK / square.saturating_mul(n.max(4))).max(1);
+    tasks::parts(y, each * size, |task, y| {
+        let x = &x[task * each * square..][..y.len() / size * square];
+        if n <= small::MOST {
+            return small::run(n, c.wanted, x, y, size);
         }
+        x.chunks_exact(square).zip(y.chunks_exact_mut(size)).for_each(|(x, y)| one(c, x, y));
     });
+}
+
+/// Writes or adds the gradient of small matrices.
+pub(super) fn backward<T: SimdReal>(n: usize, g: &small::Gradient<T>, gx: &mut [T], output: Output) {
+    let (square, each) = (n * n, TASK / 256);
+    tasks::parts(gx, each * square, |task, gx| small::backward(n, g, task * each, gx, output));
+}
+
+fn one<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]) {
+    let n = c.n;
+    match c.wanted {
+        Wanted::Determinant => y[0] = LU::new(matrix(x, n)).determinant(),
+        Wanted::LogDeterminant => {
+            let u = LU::new(matrix(x, n));
+            let magnitudes = (0..n).map(|k| <T as crate::dtype::Element>::to_f64(u.lu_internal()[(k, k)]).abs().ln());
+            y[0] = <T as crate::dtype::Element>::from_f64(magnitudes.sum());
+        }
+        Wanted::Inverse => inverse(x, n, y),
+        Wanted::Lower | Wanted::Upper => factor(x, n, y, c.wanted == Wanted::Upper),
+    }
 }
 
 /// Gauss and Jordan's elimination in place, row by row, by the largest pivots.

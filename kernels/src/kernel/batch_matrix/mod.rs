@@ -2,10 +2,11 @@
 
 mod cpu;
 mod cuda;
+mod small;
 
 use crate::array::Place;
 use crate::array::scratch::counted;
-use crate::call::{Call, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::with_real;
@@ -33,6 +34,29 @@ impl Call for BatchMatrix {
             return cuda::run(self, &x[0].data, &y[0].data);
         }
         with_real!(run.dtype, T => cpu::run(self, x[0].slice::<T>(), y[0].slice()));
+        Ok(())
+    }
+
+    /// Small ones on the host alone.
+    fn needs(&self, _want: &[bool]) -> Option<Needs> {
+        let (x, y) = match self.wanted {
+            Wanted::Determinant => (1, 1),
+            Wanted::LogDeterminant => (1, 0),
+            Wanted::Inverse | Wanted::Lower | Wanted::Upper => (0, 1),
+        };
+        (self.n <= small::MOST).then_some(Needs { x, y })
+    }
+
+    fn backward(&self, run: &Run, Gradients { x, y, gy, gx }: Gradients) -> Result<()> {
+        let (Some(gy), Some(gx)) = (&gy[0], &mut gx[0]) else { return Ok(()) };
+        let output = gx.output;
+        with_real!(run.dtype, T => {
+            let of = |v: &'_ Option<View>| v.as_ref().map(|v| v.data.clone());
+            let (x, y) = (of(&x[0]), of(&y[0]));
+            let (x, y) = (x.as_ref().map_or(&[][..], |x| x.as_slice::<T>()), y.as_ref().map_or(&[][..], |y| y.as_slice()));
+            let g = small::Gradient { wanted: self.wanted, x, y, gy: gy.slice::<T>() };
+            cpu::backward(self.n, &g, gx.slice::<T>(), output);
+        });
         Ok(())
     }
 

@@ -26,13 +26,22 @@ pub struct Picks {
 
 /// Checks the indices.
 fn checked(indices: &[i64], n: usize) -> Result<&[i64]> {
-    match indices.iter().find(|i| **i < 0 || **i >= n as i64) {
+    match outside(indices, n) {
         Some(i) => {
             Err(Error::arg("Indices", format!("indices of 0 or more and below {n}, the size of the axis"))
-                .actual_index(*i))
+                .actual_index(i))
         }
         None => Ok(indices),
     }
+}
+
+/// The first index that is not one of `n` places. Mostly there is none, so whether there is one is found out first, without a
+/// branch for each: the sign of `i` or of `n - 1 - i` tells.
+pub(super) fn outside(indices: &[i64], n: usize) -> Option<i64> {
+    let last = n as i64 - 1;
+    let signs = |part: &[i64]| part.iter().fold(0, |signs, &i| signs | i | last.wrapping_sub(i));
+    let part = indices.chunks(1 << 12).find(|part| signs(part) < 0)?;
+    part.iter().copied().find(|i| !(0..n as i64).contains(i))
 }
 
 impl Picks {

@@ -208,7 +208,7 @@ unsafe fn run<T: SimdReal>(a: CopyAxis, y: *mut T, x: *const T, output: Output) 
             unsafe { (std::slice::from_raw_parts_mut(y, a.n), std::slice::from_raw_parts(x.sub(a.n - 1), a.n)) };
         return match output {
             Output::Write => simd::reverse(y, x),
-            Output::Accumulate => y.iter_mut().zip(x.iter().rev()).for_each(|(y, &x)| *y += x),
+            Output::Accumulate => simd::add_reversed(y, x),
         };
     }
     for i in 0..a.n as isize {

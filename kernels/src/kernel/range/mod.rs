@@ -38,12 +38,32 @@ impl Call for Arange {
             numbers.for_each(|(i, y)| *y = self.start + i as f64 * self.step);
             return Ok(());
         }
+        let (y, step) = (y[0].slice::<f32>(), self.step as f32);
+        if self.is_exact() {
+            let start = (self.start as f32) as f64;
+            tasks::parts(y, TASK, |task, y| {
+                let first = start + (task * TASK) as f64 * step as f64;
+                let numbers = y.iter_mut().enumerate();
+                numbers.for_each(|(i, y)| *y = (first + i as i32 as f64 * step as f64) as f32);
+            });
+            return Ok(());
+        }
         let mut v = self.start as f32;
-        for y in y[0].slice::<f32>() {
+        for y in y {
             *y = v;
-            v += self.step as f32;
+            v += step;
         }
         Ok(())
+    }
+}
+
+impl Arange {
+    /// Whether no sum in single precision is rounded, so that products give the same: all are small multiples of one power of 2.
+    fn is_exact(&self) -> bool {
+        let (start, step) = (self.start as f32 as f64, self.step as f32 as f64);
+        let most = start.abs() + step.abs() * self.n as f64;
+        let is_multiple = |unit: f64| (start * unit).fract() == 0.0 && (step * unit).fract() == 0.0;
+        (0..24).map(|e| (1 << e) as f64).any(|unit| most * unit <= (1 << 24) as f64 && is_multiple(unit))
     }
 }
 
@@ -76,5 +96,25 @@ impl Call for Linspace {
             }
         });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_ones_are_sums() {
+        for (start, step, exact) in
+            [(0.0, 1.0, true), (-3.0, 0.25, true), (7.0, -2.0, true), (0.0, 0.1, false), (16_777_000.0, 1.0, false)]
+        {
+            let (n, mut v) = (1000, start as f32);
+            let a = Arange { start, step, n };
+            assert_eq!(a.is_exact(), exact, "{start} {step}");
+            for i in (0..n).take_while(|_| exact) {
+                assert_eq!((start + i as f64 * step) as f32, v);
+                v += step as f32;
+            }
+        }
     }
 }

@@ -47,7 +47,8 @@ impl Extreme {
         let index = outs.next().map(|y| Shared(y.slice::<u64>().as_mut_ptr()));
         let saved = saved.map(|s| Shared(s.as_mut_ptr()));
         let (value, index, saved) = (&value, &index, &saved);
-        winners(x, &self.over.shape, &self.over.mask, self.order, move |r, v, k| {
+        let numbers = index.is_some() || saved.is_some();
+        winners(x, &self.over.shape, &self.over.mask, self.order, numbers, move |r, v, k| {
             // SAFETY: r is one of the results, and each is written once.
             unsafe {
                 if let Some(y) = value {

@@ -66,7 +66,7 @@ impl Norm {
         // The sum tells where there is a NaN, which the largest element leaves out.
         let shared = Shared(y.as_mut_ptr());
         let shared = &shared;
-        winners(powers, shape, mask, Extremum::Largest, move |r, v, _| {
+        winners(powers, shape, mask, Extremum::Largest, false, move |r, v, _| {
             // SAFETY: r is one of the results, and each is written once.
             let y = unsafe { &mut *shared.0.add(r) };
             *y = if y.is_nan() { *y } else { v };

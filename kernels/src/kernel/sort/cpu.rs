@@ -3,11 +3,12 @@
 // Several arrays go by one index.
 #![allow(clippy::needless_range_loop)]
 
+use super::short::{FEW, in_order};
 use super::{Order, TopK};
 use crate::array::Output;
 use crate::array::scratch::{AnyBits, Scratch};
 use crate::kernel::axis::Axis;
-use crate::pool::tasks::{Shared, share};
+use crate::pool::tasks::{Shared, parts, share};
 use crate::simd::{self, Body, SimdReal, Vector};
 use std::cell::Cell;
 
@@ -90,8 +91,17 @@ pub(super) fn sort<T: Keyed>(
     let (values, indices, saved, Axis { n, inner, .. }) = (&values, &indices, &saved, at);
     share(at.outer * inner, x.len(), move |line| {
         let first = line / inner * n * inner + line % inner;
-        let mut entries = Scratch::each(n, |i| x[first + i * inner].entry(order, i as u32));
-        entries.sort_unstable();
+        let entry = |i: usize| x[first + i * inner].entry(order, i as u32);
+        let mut few = [T::joined(T::LAST, 0); FEW];
+        let mut many;
+        let entries = match n <= FEW {
+            true => in_order::<T>(n, entry, &mut few),
+            false => {
+                many = Scratch::each(n, entry);
+                many.sort_unstable();
+                &many[..]
+            }
+        };
         for (i, &entry) in entries.iter().enumerate() {
             let (to, place) = (first + i * inner, T::place(entry));
             // SAFETY: an element of this line, which is this task's own.
@@ -104,17 +114,23 @@ pub(super) fn sort<T: Keyed>(
     });
 }
 
+/// Numbers that are worth a task.
+const TASK: usize = 1 << 14;
 /// Writes or adds the elements to where they were.
 pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut [T], output: Output) {
-    let (shared, Axis { n, inner, .. }) = (Shared(gx.as_mut_ptr()), at);
+    let Axis { n, inner, .. } = at;
+    if inner == 1 && n > 0 {
+        // Many short lines in a task.
+        let each = (TASK / n).max(1);
+        return parts(gx, each * n, |task, gx| {
+            let first = task * each * n;
+            let lines = gx.chunks_exact_mut(n).zip(order[first..].chunks_exact(n)).zip(gy[first..].chunks_exact(n));
+            lines.for_each(|((gx, order), gy)| put_row(order, gy, gx, output));
+        });
+    }
+    let shared = Shared(gx.as_mut_ptr());
     let shared = &shared;
     share(at.outer * inner, gy.len(), move |line| {
-        if inner == 1 {
-            let row = line * n..(line + 1) * n;
-            // SAFETY: this line, which is this task's own.
-            let gx = unsafe { std::slice::from_raw_parts_mut(shared.0.add(row.start), n) };
-            return put_row(&order[row.clone()], &gy[row], gx, output);
-        }
         let first = line / inner * n * inner + line % inner;
         for from in (0..n).map(|i| first + i * inner) {
             let place = order[from] as usize;

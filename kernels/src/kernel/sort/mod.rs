@@ -5,6 +5,7 @@
 
 mod cpu;
 mod cuda;
+mod short;
 
 pub(super) use cpu::Keyed;
 pub(super) use cuda::order_of_lines;

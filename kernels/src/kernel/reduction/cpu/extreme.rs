@@ -8,10 +8,12 @@ use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
 
+mod strips;
+
+use strips::{COLUMNS, Strips, UNFOUND, position};
+
 /// Neighbouring elements that one task looks through.
 const PART: usize = 1 << 15;
-/// Neighbouring results that are found together.
-const COLUMNS: usize = 256;
 
 /// Which element wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,19 +22,21 @@ pub enum Extremum {
     Smallest,
 }
 
-/// For each result the winner's value and its number among the reduced elements. No axis that is reduced may be empty.
+/// For each result the winner's value and, if `numbers` are asked for, its number among the reduced elements. No axis that is
+/// reduced may be empty.
 pub fn winners<T: SimdReal>(
     x: &[T],
     shape: &Shape,
     reduced: &[bool],
     order: Extremum,
+    numbers: bool,
     f: impl Fn(usize, T, usize) + Sync,
 ) {
     if x.is_empty() {
         return;
     }
     let axes = ReductionAxes::new(shape, reduced);
-    let s = ExtremumSearch { x, axes: &axes, order };
+    let s = ExtremumSearch { x, axes: &axes, order, numbers };
     let count = axes.count(true);
     match axes.reduced_last() {
         Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),
@@ -55,7 +59,7 @@ pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Extrem
     let axes = ReductionAxes::new(shape, reduced);
     let shared = Shared(y.as_mut_ptr());
     let (shared, inner) = (&shared, axes.inner());
-    winners(x, shape, reduced, order, move |r, _, k| {
+    winners(x, shape, reduced, order, true, move |r, _, k| {
         let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
         // SAFETY: inside the array; each result has elements of its own.
         unsafe { shared.0.add(at).write(T::ONE) };
@@ -125,6 +129,8 @@ struct ExtremumSearch<'a, T> {
     x: &'a [T],
     axes: &'a ReductionAxes,
     order: Extremum,
+    /// Whether the winners' numbers are wanted, or only their values.
+    numbers: bool,
 }
 
 impl<T: SimdReal> ExtremumSearch<'_, T> {
@@ -133,6 +139,11 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
     fn beats(&self, v: T, best: T) -> bool {
         let holds = if self.order == Extremum::Largest { best >= v } else { best <= v };
         !holds && !v.is_nan()
+    }
+
+    /// What the loops begin with: an element that is no better is found by looking at each.
+    fn start(&self) -> T {
+        T::from_f64(if self.order == Extremum::Largest { f64::NEG_INFINITY } else { f64::INFINITY })
     }
 
     /// The best of neighbours, -inf or inf where there are only NaN.
@@ -168,6 +179,9 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
 
     /// The place of the best run's best element.
     fn place(&self, base: usize, n: usize, best: Option<(usize, T)>) -> (T, usize) {
+        if let Some((_, v)) = best.filter(|best| !self.numbers && best.1 != self.start()) {
+            return (v, 0);
+        }
         let found = best.and_then(|(run, v)| {
             let at = base + self.axes.reduced_offset(run * n);
             position(&self.x[at..at + n], v).map(|i| (v, run * n + i))
@@ -204,30 +218,16 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
             let (row, first) = (task / blocks, task % blocks * COLUMNS);
             let width = COLUMNS.min(inner - first);
             let base = self.axes.row_offset(row) + first;
-            let (mut best, mut at) = ([T::ZERO; COLUMNS], [0u32; COLUMNS]);
-            best[..width].copy_from_slice(&self.x[base..base + width]);
-            for k in 1..count {
-                let x = &self.x[base + self.axes.reduced_offset(k)..][..width];
-                self.update(&mut best, &mut at, x, k as u32);
+            let (mut best, mut at) = ([T::ZERO; COLUMNS], [UNFOUND; COLUMNS]);
+            let strips = Strips { axes: self.axes, count, base, smallest: self.order == Extremum::Smallest };
+            strips.find(self.x, &mut best[..width], self.numbers.then_some(&mut at[..width]));
+            for j in 0..width {
+                let is_found = if self.numbers { at[j] != UNFOUND } else { best[j] != self.start() };
+                let (v, k) = if is_found { (best[j], at[j] as usize) } else { self.scan(base + j) };
+                f(row * inner + first + j, v, k);
             }
-            (0..width).for_each(|j| f(row * inner + first + j, best[j], at[j] as usize));
         });
     }
-
-    fn update(&self, best: &mut [T; COLUMNS], at: &mut [u32; COLUMNS], x: &[T], k: u32) {
-        for ((best, at), &v) in best.iter_mut().zip(at).zip(x) {
-            let wins = self.beats(v, *best);
-            *best = if wins { v } else { *best };
-            *at = if wins { k } else { *at };
-        }
-    }
-}
-
-/// Where v is first, a block at a time.
-fn position<T: SimdReal>(x: &[T], v: T) -> Option<usize> {
-    const BLOCK: usize = 64;
-    let block = x.chunks(BLOCK).position(|b| b.iter().fold(false, |found, e| found | (*e == v)))?;
-    x[block * BLOCK..].iter().position(|e| *e == v).map(|i| block * BLOCK + i)
 }
 
 #[cfg(test)]
@@ -257,9 +257,14 @@ mod tests {
         for order in [Extremum::Largest, Extremum::Smallest] {
             let want = slow(x, shape, reduced, order);
             let got = Mutex::new(vec![(0.0, usize::MAX); want.len()]);
-            winners(x, shape, reduced, order, |r, v, k| got.lock().unwrap()[r] = (v, k));
+            winners(x, shape, reduced, order, true, |r, v, k| got.lock().unwrap()[r] = (v, k));
             for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
                 assert!((g.0 == w.0 || g.0.is_nan() && w.0.is_nan()) && g.1 == w.1, "{shape} {reduced:?}: {g:?} {w:?}");
+            }
+            let got = Mutex::new(vec![0.5; want.len()]);
+            winners(x, shape, reduced, order, false, |r, v, _| got.lock().unwrap()[r] = v);
+            for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
+                assert!(g.to_bits() == w.0.to_bits() || g.is_nan() && w.0.is_nan(), "{shape} {reduced:?}: {g} {w:?}");
             }
         }
     }
@@ -275,6 +280,9 @@ mod tests {
             (&[300, 400], &[false, true]),
             (&[2, 70_000], &[false, true]),
             (&[2, 3, 2, 3], &[true, false, true, false]),
+            (&[3, 9, 201], &[false, true, false]),
+            (&[2, 3, 4, 67], &[true, false, true, false]),
+            (&[5, 131], &[false, true]),
             (&[], &[]),
         ];
         for (shape, reduced) in cases {
@@ -294,6 +302,10 @@ mod tests {
             check(&x, &[3, 1].into(), &[true, false]);
             let twice: Vec<f64> = x.iter().flat_map(|v| [*v, *v]).collect();
             check(&twice, &[3, 2].into(), &[true, false]);
+            let many: Vec<f64> = x.iter().flat_map(|v| [*v; 70]).collect();
+            check(&many, &[3, 70].into(), &[true, false]);
+            let long: Vec<f64> = x.iter().chain(&[nan; 68]).copied().collect();
+            check(&long, &[71].into(), &[true]);
         }
     }
 
@@ -309,7 +321,9 @@ mod tests {
         for reduced in [[false, true], [true, false], [true, true]] {
             let search = || {
                 // SAFETY: r is one of at most n results.
-                winners(&x, &[n, n].into(), &reduced, Extremum::Largest, move |r, v, _| unsafe { *shared.0.add(r) = v })
+                winners(&x, &[n, n].into(), &reduced, Extremum::Largest, true, move |r, v, _| unsafe {
+                    *shared.0.add(r) = v
+                })
             };
             let best = (0..50).map(|_| (std::time::Instant::now(), search()).0.elapsed()).min();
             println!("{reduced:?}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / (n * n) as f64);
