@@ -71,9 +71,9 @@ _index = _core.parametric_index
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 
 
 _AFFINE = _index('affine')

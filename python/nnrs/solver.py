@@ -23,7 +23,7 @@ from ._errors import (
     describe,
     message,
 )
-from ._missing import missing_name
+from ._borrowed import borrowed
 from .context import get_current_context
 
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
     if name in (*solvers.__all__, "__all__"):
         return getattr(solvers, name)
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 
 
 def solver_api(func: Callable[..., Any]) -> Callable[..., Any]:

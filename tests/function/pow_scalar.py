@@ -10,10 +10,6 @@ def reference(x, val=1, inplace=False):
     return np.sqrt(x) if val == 0.5 else np.power(x, val)
 
 
-# The slope at -0 is that at 0; where the power itself is infinite at -infinity, so are those of its slopes that grow.
-EDGES = [0.0, -0.0, np.inf, -np.inf, 4.0, np.nan]
-
-
 CASES = [
     Case(inputs=[positive(2, 3)], elementwise=True),
     Case(name="val_2.5", inputs=[positive(2, 3)], args={"val": 2.5}),

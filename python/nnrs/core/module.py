@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from .._borrowed import borrower
 from .. import _files, parameter
 from .._core import Variable
 from .._errors import ArgumentError, check_type, message
 from .._notebooks import ParameterDict
 
 __all__ = ["MetaClass", "Module", "ParamMemo", "insert_parent_name"]
+
+__getattr__ = borrower(__name__)
 
 # Methods that Python calls for the object's sake.
 _AS_THEY_ARE = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from .._borrowed import borrower
 from .. import _core, _files
 from .._errors import ArgumentError, describe, message
 from .._messages import message_class
@@ -38,6 +39,8 @@ __all__ = [
     "load_solve_state_from_h5",
     "save_files",
 ]
+
+__getattr__ = borrower(__name__)
 
 Handlers = OrderedDict[str, Callable[..., Any]]
 

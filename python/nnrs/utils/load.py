@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._borrowed import borrower
 from .. import _core, _files, initializer, solvers
 from .. import functions as F
 from .._errors import ArgumentError, message
@@ -25,6 +26,8 @@ from ._loops import expand_loops
 from .save import _SOLVERS
 
 __all__ = ["base_load", "link_components", "load", "restore_optimizer_state"]
+
+__getattr__ = borrower(__name__)
 
 _GENERATORS: dict[str, Callable[[float], Any]] = {
     "Normal": lambda m: initializer.NormalInitializer(m),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .._borrowed import borrower
 from .. import _core, _files
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_name, check_type, describe, message
@@ -15,6 +16,8 @@ from ..logger import logger
 from ..parameter import get_parameters
 
 __all__ = ["create_proto", "save"]
+
+__getattr__ = borrower(__name__)
 
 _KINDS = (".nnp", ".nntxt", ".prototxt", ".protobuf")
 _STATES = (".h5", ".protobuf")

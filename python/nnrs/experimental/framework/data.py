@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._borrowed import borrower
 from typing import Any
 
 
@@ -67,3 +68,6 @@ class Data:
     def size(self) -> Any:
         """Number of samples."""
         return self._data_iterator.size
+
+
+__getattr__ = borrower(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
 from ..._core import Variable
@@ -14,6 +15,8 @@ from ..._parametric_api import ParamInit
 from .module import Module, _initial
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization"]
+
+__getattr__ = borrower(__name__)
 
 
 class BatchNormalization(Module):

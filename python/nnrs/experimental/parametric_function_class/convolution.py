@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
 from ..._core import Variable
@@ -13,6 +14,8 @@ from ..._parametric_api import Initializer, Rng
 from .module import Module, _initial
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvNd", "Convolution"]
+
+__getattr__ = borrower(__name__)
 
 
 class Convolution(Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
 from ..._core import Variable
@@ -11,6 +12,8 @@ from ..._parametric_api import Initializer
 from .module import Module, _initial
 
 __all__ = ["Embed"]
+
+__getattr__ = borrower(__name__)
 
 
 class Embed(Module):
