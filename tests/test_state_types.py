@@ -1,4 +1,4 @@
-"""What a function or a solver writes has its context's type from then on, whatever it had; what is only read keeps its own."""
+"""What a function writes has its context's type from then on, whatever it had; what is only read keeps its own."""
 
 from __future__ import annotations
 

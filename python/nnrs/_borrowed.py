@@ -1,7 +1,7 @@
 """Names that NNabla's modules have only because they import them, and modules of NNabla's that are parts of one here.
 
-Scripts take `PF.get_parameter_or_create`, or `nnabla.models.imagenet.resnet`. They are looked up when they are first asked
-for, so that a module need not import what it does not use.
+Scripts take `PF.get_parameter_or_create`, or `nnabla.models.imagenet.resnet`. They are looked up when they are first
+asked for, so that a module need not import what it does not use.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ._missing import missing_name
 
 _INITIALIZERS = "initializer.ConstantInitializer initializer.UniformInitializer initializer.calc_uniform_lim_glorot"
 _MODELS = (
-    "logger.logger models.utils.get_model_home models.utils.get_model_url_base models.utils.get_model_url_base_from_env "
-    "utils.download.get_data_home utils.nnp_graph.NnpLoader"
+    "logger.logger models.utils.get_model_home models.utils.get_model_url_base "
+    "models.utils.get_model_url_base_from_env utils.download.get_data_home utils.nnp_graph.NnpLoader"
 )
 _FILES = "utils.get_file_handle.load_files utils.get_file_handle.save_files utils.get_file_handle.FileHandlerContext"
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _files, _solver_subclasses
+from ._borrowed import borrowed
 from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
@@ -23,7 +24,6 @@ from ._errors import (
     describe,
     message,
 )
-from ._borrowed import borrowed
 from .context import get_current_context
 
 

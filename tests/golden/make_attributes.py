@@ -1,6 +1,6 @@
 """Writes attributes.json: the public names of each of NNabla's modules, modules and foreign things left out.
 
-    python make_attributes.py    # with NNabla 1.39
+python make_attributes.py    # with NNabla 1.39
 """
 
 from __future__ import annotations

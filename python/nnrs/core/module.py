@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-from .._borrowed import borrower
 from .. import _files, parameter
+from .._borrowed import borrower
 from .._core import Variable
 from .._errors import ArgumentError, check_type, message
 from .._notebooks import ParameterDict

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from .._borrowed import borrower
 from .. import _core, _files
+from .._borrowed import borrower
 from .._errors import ArgumentError, describe, message
 from .._messages import message_class
 from ..logger import logger

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._borrowed import borrower
 from .. import _core, _files, initializer, solvers
 from .. import functions as F
+from .._borrowed import borrower
 from .._errors import ArgumentError, message
 from .._messages import message_class
 from .._modes import context_scope, set_default_context

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .._borrowed import borrower
 from .. import _core, _files
+from .._borrowed import borrower
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_name, check_type, describe, message
 from .._messages import Message, message_class

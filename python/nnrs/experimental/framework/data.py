@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..._borrowed import borrower
 from typing import Any
+
+from ..._borrowed import borrower
 
 
 class _DataSourceClass:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._parametric_api import Initializer, Rng
 from .module import Module, _initial

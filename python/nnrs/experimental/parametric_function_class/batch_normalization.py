@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, check_type, message
 from ..._param_init import known_of

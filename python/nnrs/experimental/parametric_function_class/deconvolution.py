@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, message
 from ..._parametric_api import Initializer, Rng

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._borrowed import borrower
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._parametric_api import Initializer
 from .module import Module, _initial
