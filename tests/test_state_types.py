@@ -15,7 +15,8 @@ LAYERS = {
     "mean_subtraction": (PF.mean_subtraction, {"mean"}),
     "batch_normalization": (PF.batch_normalization, {"mean", "var"}),
     "spectral_norm": (PF.spectral_norm, {"u"}),
-    "min_max_quantize": (PF.min_max_quantize, {"qr_min", "qr_max"}),
+    "min_max_quantize": (PF.min_max_quantize, {"qr_max"}),
+    "min_max_quantize of x": (lambda x: PF.min_max_quantize(x, x_min_max=True), {"qr_min", "qr_max"}),
 }
 
 
