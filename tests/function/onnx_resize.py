@@ -16,7 +16,7 @@ def place(mode: str, n: int, m: int, factor: float, first: float, end: float) ->
     if mode == "asymmetric":
         return lambda j: j / factor
     if mode == "tf_half_pixel_for_nn":
-        return lambda j: (j + 0.5) / factor
+        return lambda j: (j + 0.5) / factor if factor != 1 else j
     if mode == "tf_crop_and_resize":
         middle = (first + end) / 2 * (n - 1)
         return lambda j: (first + j * (end - first) / (m - 1)) * (n - 1) if m > 1 else middle
@@ -83,6 +83,13 @@ CASES = [
     *(
         forward(f"nearest {way}", sizes=(1, 1, 10), coordinate_transformation_mode="asymmetric", nearest_mode=way)
         for way in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+    ),
+    *(
+        forward(
+            f"{mode} kept axes", (3, 4, 3), scales=scales, mode=mode, coordinate_transformation_mode="tf_half_pixel_for_nn"
+        )
+        for mode in ("nearest", "linear")
+        for scales in ((2, 1, 2), (1, 1.3, 1))
     ),
     forward("coefficient", sizes=(1, 1, 8), mode="cubic", cubic_coeff_a=-0.5),
     forward("outside excluded", sizes=(1, 1, 8), mode="cubic", exclude_outside=1),

@@ -98,6 +98,8 @@ impl ONNXResize {
             "align_corners" => Ok(Line::corners(n, m)),
             "asymmetric" if whole => Ok(Line::new(n as f64, 0.0, m as f64)),
             "asymmetric" => Ok(Line::new(1.0, 0.0, factor)),
+            // An axis that keeps its size stays as it is, as in NNabla, and would in all other modes.
+            "tf_half_pixel_for_nn" if factor == 1.0 => Ok(Line::new(1.0, 0.0, 1.0)),
             "tf_half_pixel_for_nn" if whole => Ok(Line::new(2.0 * n as f64, n as f64, 2.0 * m as f64)),
             "tf_half_pixel_for_nn" => Ok(Line::new(2.0, 1.0, 2.0 * factor)),
             "tf_crop_and_resize" => {
