@@ -86,7 +86,11 @@ CASES = [
     ),
     *(
         forward(
-            f"{mode} kept axes", (3, 4, 3), scales=scales, mode=mode, coordinate_transformation_mode="tf_half_pixel_for_nn"
+            f"{mode} kept axes",
+            (3, 4, 3),
+            scales=scales,
+            mode=mode,
+            coordinate_transformation_mode="tf_half_pixel_for_nn",
         )
         for mode in ("nearest", "linear")
         for scales in ((2, 1, 2), (1, 1.3, 1))
