@@ -6,6 +6,8 @@ Which package is under test is said by `function_harness.py`.
 from __future__ import annotations
 
 import gc
+import importlib
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -80,8 +82,7 @@ def _backend() -> None:
 @pytest.fixture(autouse=True)
 def _context_stays() -> Iterator[None]:
     """A test, or an example of a page, may choose a default context: the next test has the one of before."""
-    import nnrs as nn
-
+    nn = importlib.import_module(os.environ.get("NNRS_TEST_MODULE", "nnrs"))
     before = nn.get_current_context()
     yield
     if str(nn.get_current_context()) != str(before):

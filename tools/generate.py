@@ -49,9 +49,9 @@ for _name in _composites.__all__:
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name("nnrs.functions", name)
+    return borrowed(__name__, name)
 """
 
 

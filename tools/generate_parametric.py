@@ -33,9 +33,9 @@ _index = _core.parametric_index
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 '''
 # Functions that are not in the registry, by the modules that they are written in.
 WRITTEN = {

@@ -23,9 +23,9 @@ from .solver import Solver, SolverState
 TAIL = """
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name("nnrs.solvers", name)
+    return borrowed(__name__, name)
 """
 
 

@@ -329,21 +329,16 @@ impl Run<'_> {
         &self.shapes[i]
     }
 
-    /// The `n` elements of input `i` in the memory of `place`, in its own floating-point type, to be updated.
+    /// The `n` elements of input `i` in the memory of `place`, in the type to compute in, to be updated.
     #[doc(hidden)]
     pub fn input_to_update(&self, i: usize, place: Place, n: usize) -> Result<Data> {
-        let a = &self.inputs[i];
-        let dtype = if a.dtype().is_float() { a.dtype() } else { self.dtype };
-        a.modify_at(place, dtype)?.of(n)
+        self.inputs[i].modify_at(place, self.dtype)?.of(n)
     }
 
-    /// Updates the `n` elements of input `i` in the type to compute in.
+    /// Updates the `n` elements of input `i` in the type to compute in, which it has from then on.
     pub fn update_input<T: Element>(&self, i: usize, n: usize, f: impl FnOnce(&mut [T])) -> Result<()> {
-        let a = &self.inputs[i];
-        let dtype = a.dtype();
-        let data = a.modify(T::DTYPE)?.of(n)?;
-        f(data.as_mut_slice());
-        if dtype != T::DTYPE && dtype.is_float() { a.cast(dtype) } else { Ok(()) }
+        f(self.inputs[i].modify(T::DTYPE)?.of(n)?.as_mut_slice());
+        Ok(())
     }
 
     /// Updates the `n` elements of input `i` as integers of 32 bits, which it has from then on: counters and indicators are

@@ -54,7 +54,8 @@ def einsum(*x: Any, equation: str = "", n_outputs: int = -1, outputs: list[NdArr
         arrays[:2] = [_product(_summed(a, kept | {*b[1]}), _summed(b, kept | {*a[1]}), kept)]
     y, labels = _summed(arrays[0], {*result})
     y = _transposed(y, [labels.index(label) for label in result])
-    return y if outputs is None else functions.identity(y, outputs=outputs)
+    # Where nothing is to be done, the result is an array of its own as well.
+    return y if outputs is None and y is not x[0] else functions.identity(y, outputs=outputs)
 
 
 def _labelled(x: Sequence[Any], equation: str) -> tuple[list[_Labelled], list[str]]:

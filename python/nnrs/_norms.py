@@ -50,7 +50,7 @@ def spectral_norm(
         w: Weight, an N-D array.
         u: What the iteration begins with, of shape (w.shape[dim],). Unless `test`, forward writes the last u to it.
         dim: Axis of the outputs, counted from 0.
-        itr: Steps of the iteration, 1 or more.
+        itr: Steps of the iteration, 1 to 10000.
         eps: Added before the root.
         test: Leave u as it is.
         output_u: Return the u that the iteration has begun with, too.

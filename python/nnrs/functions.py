@@ -1483,7 +1483,7 @@ def _spectral_norm(w: A, u: A, dim: int = 0, itr: int = 1, eps: float = 1e-12, t
         u: What the iteration begins with, of shape (w.shape[dim],). Unless test, each forward pass writes the
             last u to it.
         dim: Axis of the outputs.
-        itr: Steps of the iteration, 1 or more.
+        itr: Steps of the iteration, 1 to 10000.
         eps: Added before the root.
         test: Leave u as it is.
         output_u: Give the u that the iteration has begun with, too.
@@ -5948,8 +5948,8 @@ def onnx_resize(x: A, roi: Sequence[float] = (), scales: Sequence[float] = (), s
         scales: Factors of all sizes; these or sizes are given.
         sizes: New sizes of all axes.
         mode: 'nearest', 'linear' or 'cubic'.
-        coordinate_transformation_mode: 'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or
-            'tf_crop_and_resize'.
+        coordinate_transformation_mode: 'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric',
+            'tf_half_pixel_for_nn' or 'tf_crop_and_resize'.
         cubic_coeff_a: Coefficient of the cubic polynomial; None: -0.75.
         exclude_outside: Not 0: cubic interpolation leaves out what is beyond the ends; None: 0.
         extrapolation_value: Value beyond the ends for 'tf_crop_and_resize'; None: 0.
@@ -6410,6 +6410,6 @@ for _name in _composites.__all__:
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name("nnrs.functions", name)
+    return borrowed(__name__, name)

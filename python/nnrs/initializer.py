@@ -17,6 +17,8 @@ from ._core import NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 
 Shape = Sequence[int]
+# The type of initial values.
+random_float_type = np.float32
 
 
 class BaseInitializer:

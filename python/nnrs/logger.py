@@ -24,6 +24,8 @@ import sys
 import warnings
 from typing import Any, NamedTuple
 
+from ._borrowed import borrowed
+
 _LEVELS = {name: getattr(logging, name) for name in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")}
 
 
@@ -134,4 +136,4 @@ _NAMES = {
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return getattr(_settings(), _NAMES[name])
-    raise AttributeError(f"module 'nnrs.logger' has no attribute {name!r}")
+    return borrowed(__name__, name)

@@ -14,6 +14,7 @@ from ._calls import check_functions
 from ._core import NdArray, Variable
 from ._errors import ArgumentError, ShapeError, message
 from ._fused_batch_normalization import fused_batch_normalization
+from ._missing import missing_name
 from ._sync_normalization import sync_batch_normalization
 
 __all__ = [
@@ -420,3 +421,12 @@ class BatchNormalizationInOutAdapter:
 
 
 check_functions(globals(), are_whole=True)
+
+
+def __getattr__(name: str) -> Any:
+    """NNabla's module has all registered functions, too."""
+    from . import function_bases
+
+    if name in function_bases.__all__:
+        return getattr(function_bases, name)
+    raise missing_name(__name__, name)

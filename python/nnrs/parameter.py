@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import _calls, _core, _files
+from ._borrowed import borrowed
 from ._core import NdArray, Variable, put_in_scope
 from ._errors import (
     ArgumentError,
@@ -25,7 +26,6 @@ from ._errors import (
     message,
 )
 from ._messages import Message, message_class
-from ._missing import missing_name
 from ._modes import no_grad as _no_grad
 from ._notebooks import ParameterDict
 from ._scope import (
@@ -73,7 +73,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _STATE:
         return _STATE[name]()
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 
 
 @dataclass(eq=False)

@@ -71,9 +71,9 @@ _index = _core.parametric_index
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 
 
 _AFFINE = _index('affine')
@@ -1295,7 +1295,7 @@ def spectral_norm(w: Input, dim: int = 0, itr: int = 1, eps: float = 1e-12, test
     Args:
         w: Weight.
         dim: Axis of the outputs, counted from 0.
-        itr: Steps of the power iteration that each forward pass makes.
+        itr: Steps of the power iteration that each forward pass makes, 1 to 10000.
         eps: Added before the root of the vectors' lengths.
         test: Leave the vector as it is.
         u_init: What the iteration begins with; by default normal.

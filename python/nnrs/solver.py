@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _files, _solver_subclasses
+from ._borrowed import borrowed
 from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
@@ -23,7 +24,6 @@ from ._errors import (
     describe,
     message,
 )
-from ._missing import missing_name
 from .context import get_current_context
 
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
     if name in (*solvers.__all__, "__all__"):
         return getattr(solvers, name)
-    raise missing_name(__name__, name)
+    return borrowed(__name__, name)
 
 
 def solver_api(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -558,6 +558,6 @@ class Lion(Solver):
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing_name
+    from ._borrowed import borrowed
 
-    raise missing_name("nnrs.solvers", name)
+    return borrowed(__name__, name)

@@ -23,7 +23,7 @@ parametric! {
     required {}
     options {
         dim: i64 = 0, "Axis of the outputs, counted from 0.";
-        itr: i64 = 1, "Steps of the power iteration that each forward pass makes.";
+        itr: i64 = 1, "Steps of the power iteration that each forward pass makes, 1 to 10000.";
         eps: f64 = 1e-12, "Added before the root of the vectors' lengths.";
         test: bool = false, "Leave the vector as it is.";
         u_init: Init = Init::default(), "What the iteration begins with; by default normal.";

@@ -3,7 +3,6 @@
 use super::params::Entry;
 use nnrs_kernels::array::{Data, NdArray, Place};
 use nnrs_kernels::context::compute_dtype;
-use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::Formula;
 use nnrs_kernels::fork::at_fork;
@@ -25,16 +24,11 @@ static DECAY: LazyLock<Update> =
 
 at_fork!(Ready, (LazyLock::force(&SCALE), LazyLock::force(&DECAY)));
 
-/// The type that weights and gradients of type `dtype` have after a solver's work: small steps would be lost in half.
-pub(super) fn stored(dtype: DType) -> DType {
-    if dtype == DType::F64 { dtype } else { DType::F32 }
-}
-
 fn job_on_gradient(e: &Entry, factor: f64) -> Result<TensorUpdate> {
     e.check()?;
     e.fetch_gradient()?;
     let g = e.param.grad();
-    let dtype = stored(g.dtype());
+    let dtype = e.stored(g.dtype());
     let mut job = TensorUpdate::new(g.size(), dtype, g.storage().place(), smallvec![factor]);
     job.modify(&g, dtype)?;
     Ok(job)

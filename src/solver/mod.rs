@@ -149,7 +149,7 @@ impl Solver {
         let learning_rate = first_rate(&rule);
         let rule = Counted(rule);
         let update = rule.update();
-        let inner = SolverState { entries: SolverParameters::default(), learning_rate, weight_decay: None };
+        let inner = SolverState { entries: SolverParameters::of_context(), learning_rate, weight_decay: None };
         Solver { rule: Box::new(rule), update, inner: Mutex::new(inner) }
     }
 
@@ -377,7 +377,7 @@ impl Solver {
     fn job(&self, inner: &SolverState, i: usize) -> Result<TensorUpdate> {
         let e = &inner.entries.list[i];
         let w = e.param.data()?;
-        let dtype = gradient_kernels::stored(w.dtype());
+        let dtype = e.stored(w.dtype());
         let step = UpdateStep {
             t: e.state.t.saturating_add(1),
             learning_rate: inner.learning_rate,

@@ -1,7 +1,8 @@
 //! A solver's parameters with their states: which there are, and how they come and go.
 
-use crate::graph::Variable;
+use crate::graph::{Variable, mode};
 use nnrs_kernels::array::NdArray;
+use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
@@ -51,9 +52,16 @@ pub(super) struct Entry {
     pub name: String,
     pub param: Variable,
     pub state: State,
+    /// Doubles stay what they are.
+    double: bool,
 }
 
 impl Entry {
+    /// The type that an array of type `dtype` has after a solver's work: small steps would be lost in half.
+    pub fn stored(&self, dtype: DType) -> DType {
+        if self.double && dtype == DType::F64 { dtype } else { DType::F32 }
+    }
+
     /// The gradient is zero without having been computed: such a parameter takes no part.
     pub fn is_idle(&self) -> bool {
         self.param.grad().is_zeroed()
@@ -96,9 +104,16 @@ pub(super) struct SolverParameters {
     index: HashMap<String, usize>,
     /// Updates done on parameters that went, for solvers without state arrays: those count on (NNabla's `Sgd`).
     steps: HashMap<String, u64>,
+    /// Made in a context that computes in double.
+    double: bool,
 }
 
 impl SolverParameters {
+    /// None yet, for a solver of the current context.
+    pub fn of_context() -> SolverParameters {
+        SolverParameters { double: mode::context().dtype() == DType::F64, ..Default::default() }
+    }
+
     pub fn position(&self, name: &str) -> Option<usize> {
         self.index.get(name).copied()
     }
@@ -132,7 +147,7 @@ impl SolverParameters {
     }
 
     fn put(&mut self, name: &str, param: Variable, keep: Keep, fresh: impl Fn(&Variable) -> State) -> Option<Entry> {
-        let mut entry = Entry { name: name.to_string(), state: fresh(&param), param };
+        let mut entry = Entry { name: name.to_string(), state: fresh(&param), param, double: self.double };
         let Some(i) = self.position(name) else {
             entry.state.t = self.steps.remove(name).unwrap_or(0);
             self.index.insert(name.to_string(), self.list.len());

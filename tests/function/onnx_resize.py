@@ -15,6 +15,8 @@ def place(mode: str, n: int, m: int, factor: float, first: float, end: float) ->
         return lambda j: j * (n - 1) / (m - 1) if m > 1 else 0.0
     if mode == "asymmetric":
         return lambda j: j / factor
+    if mode == "tf_half_pixel_for_nn":
+        return lambda j: (j + 0.5) / factor if factor != 1 else j
     if mode == "tf_crop_and_resize":
         middle = (first + end) / 2 * (n - 1)
         return lambda j: (first + j * (end - first) / (m - 1)) * (n - 1) if m > 1 else middle
@@ -52,7 +54,7 @@ def reference(
     return x
 
 
-WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
 MODES = ("nearest", "linear", "cubic")
 CROP = {"coordinate_transformation_mode": "tf_crop_and_resize"}
 
@@ -82,6 +84,17 @@ CASES = [
         forward(f"nearest {way}", sizes=(1, 1, 10), coordinate_transformation_mode="asymmetric", nearest_mode=way)
         for way in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
     ),
+    *(
+        forward(
+            f"{mode} kept axes",
+            (3, 4, 3),
+            scales=scales,
+            mode=mode,
+            coordinate_transformation_mode="tf_half_pixel_for_nn",
+        )
+        for mode in ("nearest", "linear")
+        for scales in ((2, 1, 2), (1, 1.3, 1))
+    ),
     forward("coefficient", sizes=(1, 1, 8), mode="cubic", cubic_coeff_a=-0.5),
     forward("outside excluded", sizes=(1, 1, 8), mode="cubic", exclude_outside=1),
     *(
@@ -95,6 +108,9 @@ CASES = [
         "to one element, the first", sizes=(1, 1, 1), mode="linear", coordinate_transformation_mode="pytorch_half_pixel"
     ),
     *(gradient(mode, (2, 3), sizes=(3, 5), mode=mode) for mode in MODES),
+    gradient(
+        "middles as they are", (2, 5), sizes=(2, 9), mode="cubic", coordinate_transformation_mode="tf_half_pixel_for_nn"
+    ),
     gradient("excluded", (1, 5), sizes=(2, 8), mode="cubic", exclude_outside=1),
     gradient("smaller", (6, 7), sizes=(3, 3), mode="cubic"),
     gradient("crop", (2, 5), roi=(0, 0.2, 1, 1.4), sizes=(2, 8), mode="linear", extrapolation_value=-7.0, **CROP),

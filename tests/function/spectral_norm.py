@@ -92,6 +92,17 @@ ERRORS = [
     Error(inputs=[(2, 3), (2,)], args={"dim": 2}, match="argument 'dim'", name="dim"),
     Error(inputs=[(2, 3), (2,)], args={"dim": -1}, match="argument 'dim'", name="negative dim"),
     Error(inputs=[(2, 3), (2,)], args={"itr": 0}, match="argument 'itr'", name="itr"),
+    *(
+        Error(
+            inputs=[(2, 3), (2,)],
+            args={"itr": itr},
+            match="argument 'itr': expected 1 to 10000",
+            name=f"itr {itr}",
+            oracle=False,
+            reason="it takes hours",
+        )
+        for itr in (10_001, 10**9, 2**62)
+    ),
     Error(inputs=[(2, 3), (3,)], match="argument 'u'", name="u"),
     Error(inputs=[(2, 0), (2,)], match="argument 'w'", name="empty", oracle=False, reason="not asked"),
 ]

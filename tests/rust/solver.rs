@@ -2,6 +2,7 @@
 
 mod interface;
 
+use nnrs::graph::mode;
 use nnrs::solver::{Adam, AdamW, Keep, Momentum, Nesterov, SOLVERS, Sgd, Solver, create};
 use nnrs::{DType, Variable};
 
@@ -141,19 +142,20 @@ fn both_ways_to_update_give_the_same_bits() {
     }
 }
 
-/// Small steps would be lost in half precision: its weights become float.
+/// Small steps would be lost in half precision: its weights become float, and doubles where the context has none.
 #[test]
-fn half_weights_become_float_and_doubles_stay() {
-    for (dtype, tolerance) in [(DType::F16, 1e-6), (DType::BF16, 1e-6), (DType::F64, 1e-14)] {
+fn weights_become_float_but_doubles_stay_in_a_context_of_doubles() {
+    use DType::{BF16, F16, F32, F64};
+    for (dtype, context, tolerance) in [(F16, F32, 1e-6), (BF16, F32, 1e-6), (F64, F32, 1e-6), (F64, F64, 1e-14)] {
         let w = param(&weights(100)); // exact in all types
         w.raw_data().cast(dtype).unwrap();
-        let solver = with(Momentum { lr: 0.1, momentum: 0.8 }, &[("w", &w)]);
+        let momentum = || with(Momentum { lr: 0.1, momentum: 0.8 }, &[("w", &w)]);
+        let solver = mode::inner(nnrs::Context::cpu(context).unwrap().into(), momentum);
         w.grad().fill(0.5).unwrap();
         solver.update().unwrap();
         solver.update().unwrap();
-        let stored = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-        assert_eq!(w.raw_data().dtype(), stored);
-        assert_eq!(solver.get_states()[0].1.arrays[0].1.raw_data().dtype(), stored);
+        assert_eq!(w.raw_data().dtype(), context);
+        assert_eq!(solver.get_states()[0].1.arrays[0].1.raw_data().dtype(), context);
         let step = held(0.1) * 0.5 * (2.0 + held(0.8));
         let got: Vec<f64> = w.to_vec().unwrap();
         assert!(got.iter().zip(weights(100)).all(|(g, w)| (g - (w as f64 - step)).abs() < tolerance), "{dtype}");

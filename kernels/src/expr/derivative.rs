@@ -124,7 +124,7 @@ fn unary(op: Unary, x: &Expr, y: &Expr, g: &Expr) -> Option<Expr> {
     Some(match op {
         Neg => -g,
         Abs => g * x.sign(),
-        Sqrt => g * 0.5 / y,
+        Sqrt => g * 0.5 / (y + 0.0), // which makes 0 of -0: the slope there is that of 0
         Exp => g * y,
         Expm1 => g * (y + 1.0),
         Log => g / x,
@@ -155,7 +155,8 @@ fn less_by_one(a: &Expr, b: &Expr) -> Expr {
         _ => None,
     };
     match number {
-        Some(1.5) => a.sqrt(),
+        // As `pow`: 0 of -0, and infinity of its negative, where a square root is none.
+        Some(1.5) => a.equal(f64::NEG_INFINITY).select(f64::INFINITY, (a + 0.0).sqrt()),
         Some(3.0) => a.square(),
         _ => a.pow(b - 1.0),
     }

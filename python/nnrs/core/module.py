@@ -12,11 +12,14 @@ from types import FunctionType
 from typing import Any
 
 from .. import _files, parameter
+from .._borrowed import borrower
 from .._core import Variable
 from .._errors import ArgumentError, check_type, message
 from .._notebooks import ParameterDict
 
 __all__ = ["MetaClass", "Module", "ParamMemo", "insert_parent_name"]
+
+__getattr__ = borrower(__name__)
 
 # Methods that Python calls for the object's sake.
 _AS_THEY_ARE = ("__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__del__")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 
+from .._borrowed import borrower
 from ..logger import logger
 
 __all__ = ["get_model_home", "get_model_url_base", "get_model_url_base_from_env"]
+
+__getattr__ = borrower(__name__)
 
 _SERVER = "https://nnabla.org/pretrained-models/nnp_models/"
 _VARIABLE = "NNABLA_MODELS_URL_BASE"

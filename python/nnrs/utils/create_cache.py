@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .._borrowed import borrower
 from .._errors import check_integer
 from .._settings import data_number, data_setting
 from ._cache_files import write_cache
@@ -65,3 +66,6 @@ class CreateCache(CsvDataSource):
             list(zip(self._original_order, self._order, strict=True)),
             self._origin_of,
         )
+
+
+__getattr__ = borrower(__name__)

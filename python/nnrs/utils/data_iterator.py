@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._borrowed import borrower
 from ._iterator import DataIterator, EpochCallback
 from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache, SlicedDataSource
 from .data_source_implements import CacheDataSource, ConcatDataSource, CsvDataSource, SimpleDataSource
@@ -33,6 +34,8 @@ __all__ = [  # the sources are found here, too, as in NNabla
     "data_iterator_csv_dataset",
     "data_iterator_simple",
 ]
+
+__getattr__ = borrower(__name__)
 
 
 def data_iterator(

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .._borrowed import borrower
 from .._errors import ArgumentError, Error, FileError, check_integer, message
 from .._settings import data_number, data_setting
 from ._batches import by_variable, columns
@@ -40,6 +41,8 @@ __all__ = [
     "DataSourceWithMemoryCache",
     "SlicedDataSource",
 ]
+
+__getattr__ = borrower(__name__)
 
 
 class DataSourceWithFileCacheError(Error, Exception):

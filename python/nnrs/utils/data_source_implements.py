@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._borrowed import borrower
 from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_integer, describe, message
 from ._batches import columns
 from ._cache_source import CacheDataSource, CachePrefetcher, CacheReaderWithPrefetch
@@ -28,6 +29,8 @@ __all__ = [
     "CsvDataSource",
     "SimpleDataSource",
 ]
+
+__getattr__ = borrower(__name__)
 
 
 class SimpleDataSource(DataSource):

@@ -18,6 +18,7 @@ from typing import IO, Any, Optional
 
 import numpy as np
 
+from .._borrowed import borrower
 from .._errors import (
     ArgumentError,
     FormatError,
@@ -46,6 +47,8 @@ __all__ = [
     "load_npy",
     "load_wav",
 ]
+
+__getattr__ = borrower(__name__)
 
 _Shape = Optional[Sequence[int]]  # noqa: UP045 (evaluated at run time)
 

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from .. import _core, _files
+from .._borrowed import borrower
 from .._errors import ArgumentError, describe, message
 from .._messages import message_class
 from ..logger import logger
@@ -38,6 +39,8 @@ __all__ = [
     "load_solve_state_from_h5",
     "save_files",
 ]
+
+__getattr__ = borrower(__name__)
 
 Handlers = OrderedDict[str, Callable[..., Any]]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core, _files, initializer, solvers
 from .. import functions as F
+from .._borrowed import borrower
 from .._errors import ArgumentError, message
 from .._messages import message_class
 from .._modes import context_scope, set_default_context
@@ -25,6 +26,8 @@ from ._loops import expand_loops
 from .save import _SOLVERS
 
 __all__ = ["base_load", "link_components", "load", "restore_optimizer_state"]
+
+__getattr__ = borrower(__name__)
 
 _GENERATORS: dict[str, Callable[[float], Any]] = {
     "Normal": lambda m: initializer.NormalInitializer(m),

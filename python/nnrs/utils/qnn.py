@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._borrowed import borrower
 from .._core import Function, Variable
 from .._errors import ArgumentError, StateError, UnsupportedError, message
 from .._visits import functions_in_order
@@ -64,6 +65,8 @@ __all__ = [
     "minmax_minmax_recorder",
     "minmax_mva_recorder",
 ]
+
+__getattr__ = borrower(__name__)
 
 
 class PrecisionMode(Enum):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _core, _files
+from .._borrowed import borrower
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_name, check_type, describe, message
 from .._messages import Message, message_class
@@ -15,6 +16,8 @@ from ..logger import logger
 from ..parameter import get_parameters
 
 __all__ = ["create_proto", "save"]
+
+__getattr__ = borrower(__name__)
 
 _KINDS = (".nnp", ".nntxt", ".prototxt", ".protobuf")
 _STATES = (".h5", ".protobuf")

@@ -10,6 +10,9 @@ use nnrs_kernels::kernel::spectral_norm as kernel;
 use nnrs_kernels::shape::Shape;
 use smallvec::SmallVec;
 
+/// Steps that are taken at most: the iteration has come to its end long before, or never will.
+const MOST_STEPS: usize = 10_000;
+
 function! {
     /// Spectral normalization (Miyato et al., 2018): w over its spectral norm `s = u' W v`, where W is w with the axis `dim` first
     /// and all others as one, and u and v come from `itr` steps `v = unit(W' u)`, `u = unit(W v)`,
@@ -21,7 +24,7 @@ function! {
     }
     args {
         dim: i64 = 0, "Axis of the outputs.";
-        itr: i64 = 1, "Steps of the iteration, 1 or more.";
+        itr: i64 = 1, "Steps of the iteration, 1 to 10000.";
         eps: f64 = 1e-12, "Added before the root.";
         test: bool = false, "Leave u as it is.";
         output_u: bool = false, "Give the u that the iteration has begun with, too."
@@ -35,8 +38,10 @@ impl Function for SpectralNorm {
         let Some(dim) = dim else {
             return Err(Error::arg("dim", format!("an axis of w {}, counted from 0", x[0])).actual(self.dim));
         };
-        let steps = usize::try_from(self.itr).ok().filter(|&n| n > 0);
-        let Some(steps) = steps else { return Err(Error::arg("itr", "1 or more").actual(self.itr)) };
+        let steps = usize::try_from(self.itr).ok().filter(|n| (1..=MOST_STEPS).contains(n));
+        let Some(steps) = steps else {
+            return Err(Error::arg("itr", format!("1 to {MOST_STEPS}")).actual(self.itr));
+        };
         let (outer, channels, inner) = (x[0].size_to(dim), x[0][dim], x[0].size_from(dim + 1));
         let u: Shape = [channels].into();
         check_shape("u", &x[1], &u)?;

@@ -12,6 +12,10 @@ use nnrs_kernels::shape::Shape;
 /// The usual coefficient of the cubic polynomial.
 const CUBIC: f64 = -0.75;
 
+/// How an element's place in the input may be reckoned.
+const PLACES: &str = "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric', 'tf_half_pixel_for_nn' or \
+                      'tf_crop_and_resize'";
+
 function! {
     /// Resamples axes to other sizes, as the operator Resize of ONNX (https://onnx.ai/onnx/operators/onnx__Resize.html).
     ONNXResize onnx_resize in Signal, any_device
@@ -22,7 +26,7 @@ function! {
         sizes: List = List::default(), "New sizes of all axes.";
         mode: String = "nearest".to_string(), "'nearest', 'linear' or 'cubic'.";
         coordinate_transformation_mode: String = "half_pixel".to_string(),
-            "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize'.";
+            "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric', 'tf_half_pixel_for_nn' or 'tf_crop_and_resize'.";
         cubic_coeff_a: Option<f64> = None, "Coefficient of the cubic polynomial; None: -0.75.";
         exclude_outside: Option<i64> = None, "Not 0: cubic interpolation leaves out what is beyond the ends; None: 0.";
         extrapolation_value: Option<f64> = None, "Value beyond the ends for 'tf_crop_and_resize'; None: 0.";
@@ -94,6 +98,10 @@ impl ONNXResize {
             "align_corners" => Ok(Line::corners(n, m)),
             "asymmetric" if whole => Ok(Line::new(n as f64, 0.0, m as f64)),
             "asymmetric" => Ok(Line::new(1.0, 0.0, factor)),
+            // An axis that keeps its size stays as it is, as in NNabla, and would in all other modes.
+            "tf_half_pixel_for_nn" if factor == 1.0 => Ok(Line::new(1.0, 0.0, 1.0)),
+            "tf_half_pixel_for_nn" if whole => Ok(Line::new(2.0 * n as f64, n as f64, 2.0 * m as f64)),
+            "tf_half_pixel_for_nn" => Ok(Line::new(2.0, 1.0, 2.0 * factor)),
             "tf_crop_and_resize" => {
                 let ((first, end), last) = (self.crop(a, axes)?, n as f64 - 1.0);
                 Ok(match m {
@@ -101,11 +109,7 @@ impl ONNXResize {
                     m => Line::new((end - first) * last, first * last * (m as f64 - 1.0), m as f64 - 1.0),
                 })
             }
-            mode => {
-                let expected =
-                    "'half_pixel', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize'";
-                Err(Error::arg("coordinate_transformation_mode", expected).actual(format!("'{mode}'")))
-            }
+            mode => Err(Error::arg("coordinate_transformation_mode", PLACES).actual(format!("'{mode}'"))),
         }
     }
 }

@@ -188,7 +188,8 @@ impl Spec<'_> {
 
 /// The inverse divides by the windows' squares, which must not be 0 anywhere.
 fn checked(s: Frames) -> Result<Frames> {
-    if s.inverse && s.least_overlap() < LEAST {
+    let apart = s.frames > 1 && s.stride > s.width; // found without a walk over the samples, which may be very many
+    if s.inverse && (apart || s.least_overlap() < LEAST) {
         let e = Error::arg("stride", "windows that overlap at each sample, so that signals can be made of frames");
         let hint = "a smaller stride, or center=True, where the ends, at which windows are 0, are cut off";
         return Err(e.actual(format!("{} with a window of {}", s.stride, s.width)).hint(hint));

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._borrowed import borrower
+
 
 class _DataSourceClass:
     """The class attribute `CustomDataSource`: a subclass of `DataSource`, made when it is asked for."""
@@ -67,3 +69,6 @@ class Data:
     def size(self) -> Any:
         """Number of samples."""
         return self._data_iterator.size
+
+
+__getattr__ = borrower(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..._borrowed import borrower
 from ..._errors import check_integer
 from .evaluator import Evaluator
 from .updater import Updater
@@ -252,3 +253,6 @@ class Worker:
 
     def _force_to_list(self, x: Any) -> list[Any]:
         return x if isinstance(x, list) else [x]
+
+
+__getattr__ = borrower(__name__)

@@ -8,11 +8,14 @@ from typing import Any
 
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._parametric_api import Initializer, Rng
 from .module import Module, _initial
 
 __all__ = ["Affine", "Linear"]
+
+__getattr__ = borrower(__name__)
 
 
 class Affine(Module):

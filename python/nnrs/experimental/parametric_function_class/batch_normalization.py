@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, check_type, message
 from ..._param_init import known_of
@@ -14,6 +15,8 @@ from ..._parametric_api import ParamInit
 from .module import Module, _initial
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization"]
+
+__getattr__ = borrower(__name__)
 
 
 class BatchNormalization(Module):

@@ -7,12 +7,15 @@ from typing import Any
 
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, message
 from ..._parametric_api import Initializer, Rng
 from .module import Module, _initial
 
 __all__ = ["Deconv1d", "Deconv2d", "Deconv3d", "DeconvNd", "Deconvolution"]
+
+__getattr__ = borrower(__name__)
 
 
 class Deconvolution(Module):

@@ -6,11 +6,14 @@ from typing import Any
 
 from ... import functions as F
 from ... import initializer as I
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._parametric_api import Initializer
 from .module import Module, _initial
 
 __all__ = ["Embed"]
+
+__getattr__ = borrower(__name__)
 
 
 class Embed(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any, ClassVar
 
+from ..._borrowed import borrower
 from ..._core import Variable
 from .._pretrained import PretrainedNetwork, first_output
 
@@ -94,3 +95,6 @@ class ImageNetBase(PretrainedNetwork):
             name = self._pooling.format(**self._format())
             self.configure_global_average_pooling(callback, *pooling, name, by_type=self._pooling_by_type)
         return callback
+
+
+__getattr__ = borrower(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._borrowed import borrower
 from ..._core import Variable
 from .._categories import COCO, VOC
 from .._pretrained import PretrainedNetwork
@@ -39,3 +40,6 @@ class ObjectDetection(PretrainedNetwork):
     ) -> Any:
         """The graph of the network; see the networks."""
         raise NotImplementedError
+
+
+__getattr__ = borrower(__name__)

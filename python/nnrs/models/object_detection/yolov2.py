@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, message
 from ...parameter import get_parameter, parameter_scope, set_parameter
@@ -159,3 +160,6 @@ def _anchors(image: tuple[int, ...], trained: tuple[int, int]) -> Callable[..., 
                 set_parameter("biases", Variable.from_numpy_array(sizes.d * cells[0] / cells[1]))
 
     return change
+
+
+__getattr__ = borrower(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._borrowed import borrower
 from ..._core import Variable
 from .._categories import VOC
 from .._pretrained import PretrainedNetwork
@@ -30,3 +31,6 @@ class SemanticSegmentation(PretrainedNetwork):
     ) -> Any:
         """The graph of the network; see the networks."""
         raise NotImplementedError
+
+
+__getattr__ = borrower(__name__)

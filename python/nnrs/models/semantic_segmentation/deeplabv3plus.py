@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from ..._borrowed import borrower
 from ..._core import Variable
 from ..._errors import ArgumentError, message
 from .._pretrained import first_output
@@ -90,3 +91,6 @@ def _to_size(size: list[int]) -> Callable[[Any], Any]:
         return f
 
     return generate
+
+
+__getattr__ = borrower(__name__)
