@@ -357,7 +357,7 @@ def test_a_batch_size_that_a_network_cannot_take_is_told(tmp_path, monkeypatch):
         save(str(tmp_path / "n.nnp"), {"networks": [net]}, variable_batch_size=is_open)
         network = NnpLoader(str(tmp_path / "n.nnp")).get_network("n", batch_size=2)
         assert network.outputs["y"].shape == (size, 2)
-    assert len(told) == 1 and "batch_size=2 is ignored: 'n' was saved for batches of 4" in told[0]
+    assert len(told) == 1 and "batch_size=2 is ignored: 'n' was saved for 4 alone" in told[0]
 
 
 def test_parts_of_a_file_are_chosen_alike_for_each_kind(tmp_path):

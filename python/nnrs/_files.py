@@ -29,6 +29,7 @@ from ._errors import (
     MissingPackageError,
     describe,
     message,
+    reason,
 )
 
 PathOrFile = Union[str, "os.PathLike[str]", IO[bytes]]
@@ -107,7 +108,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
     except Error:
         raise
     except (OSError, ValueError) as error:  # too long a name, a zero byte, no right to look
-        raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
+        raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
@@ -125,7 +126,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
         except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
             if isinstance(error, Error) and not isinstance(error, FileError):
                 raise
-            raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
+            raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
         if mode is not None:
             os.chmod(temporary, mode)
         if wait_for_disk:

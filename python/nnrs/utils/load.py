@@ -310,7 +310,9 @@ def link_components(info: Any) -> None:
 
 def _named(found: Any, name: str, what: str) -> Any:
     if name not in found:
-        known = f"one of the {what} {', '.join(map(repr, list(found)[:20]))}" if found else f"{what}, which the file lacks"
+        known = (
+            f"one of the {what} {', '.join(map(repr, list(found)[:20]))}" if found else f"{what}, which the file lacks"
+        )
         raise ArgumentError(message("load", None, known, repr(name)))
     return found[name]
 

@@ -73,7 +73,7 @@ def _tell_of_fixed_batch(network: Message, batch_size: int) -> None:
     """Say that `batch_size` goes for nothing, as it does in NNabla, where the network was saved for one size alone."""
     is_open = any(n < 0 for v in network.variable if v.type != "Parameter" for n in v.shape.dim)
     if not is_open and network.batch_size not in (0, batch_size):
-        text = "get_network: batch_size=%d is ignored: '%s' was saved for batches of %d alone (variable_batch_size of save)"
+        text = "get_network: batch_size=%d is ignored: '%s' was saved for %d alone, by variable_batch_size=False"
         logger.warning(text, batch_size, network.name, network.batch_size)
 
 
