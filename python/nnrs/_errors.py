@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -111,8 +112,9 @@ def reason(error: BaseException, *named: Any) -> str:
     >>> reason(OSError(21, "Is a directory", "a/b"), "a/b"), reason(OSError(2, "No such file", "a"), "a/b")
     ('Is a directory', "No such file: 'a'")
     """
-    if not isinstance(error, OSError) or not error.strerror:
-        return str(error)
+    found = re.search("error message = '([^']+)'", str(error))  # HDF5's, within a page of numbers
+    if found or not isinstance(error, OSError) or not error.strerror:
+        return found[1] if found else str(error)
     path = error.filename
     is_told = path is None or path in [os.fspath(p) for p in named if isinstance(p, (str, bytes, os.PathLike))]
     return error.strerror if is_told or "/.nnrs-" in f"/{path}" else f"{error.strerror}: {path!r}"

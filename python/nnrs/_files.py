@@ -74,6 +74,8 @@ def file_extension(
         ext = extension or ""
     else:
         raise ArgumentTypeError(message(function, "path", "a path or an open binary file", describe(source)))
+    if not ext and is_path(source) and os.path.isdir(source):  # type: ignore[arg-type]
+        raise ArgumentError(message(function, "path", "a file", f"the folder {os.fspath(source)!r}"))  # type: ignore[arg-type]
     return _known_extension(function, ext, known)
 
 

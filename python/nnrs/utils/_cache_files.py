@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import os
 import shutil
 import tempfile
@@ -249,7 +250,12 @@ def _write_npy(path: str, arrays: Arrays) -> None:
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise ArgumentTypeError(message("cache", None, f"numbers or texts for {name!r}", "Python objects"))
-            np.lib.format.write_array(f, array, allow_pickle=False)
+            try:
+                np.lib.format.write_array(f, array, allow_pickle=False)
+            except OSError as error:
+                if error.errno is None:  # NumPy's own: fewer bytes were written than it asked for
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+                raise
 
 
 def _h5_writer(function: str) -> Callable[[str, Arrays], None]:
@@ -261,7 +267,8 @@ def _h5_writer(function: str) -> Callable[[str, Arrays], None]:
                 for name, array in arrays.items():
                     h5.create_dataset(name, data=array)
         except (RuntimeError, TypeError) as error:  # h5py's, where the disk is full, and for texts
-            raise FileError(message(function, None, f"cannot write {path!r}: {reason(error, path)}")) from error
+            there = os.path.join(os.path.dirname(os.path.dirname(path)), os.path.basename(path))  # `path` is hidden
+            raise FileError(message(function, None, f"cannot write {there!r}: {reason(error, path)}")) from error
 
     return write
 
