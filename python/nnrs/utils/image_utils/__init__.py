@@ -124,7 +124,7 @@ def imread(
     if kwargs:
         raise ArgumentTypeError(message("imread", next(iter(kwargs)), "there is no such argument"))
     data = read_bytes("imread", path)
-    name = repr(os.fspath(path)) if is_path(path) else "the open file"
+    name = repr(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else "the open file"
     img = _backends.read(data, ending_of(path), wanted, name)
     if shape is not None:
         img = _backends.resize("imread", img, shape, interpolate)
