@@ -132,7 +132,10 @@ def test_schedulers(tmp_path, change, scheduler):
 
 def test_names_that_are_not_there(tmp_path):
     text = "network { name: 'n' } executor { name: 'e' network_name: 'n' data_variable { variable_name: 'x' } }"
-    cases = {"network_name: 'm'": "one of the networks 'n', got 'm'", "network_name: 'n'": "'n' none, got 'x'"}
+    cases = {
+        "network_name: 'm'": "one of the networks 'n', got 'm'",
+        "network_name: 'n'": "variables of the network 'n', which the file lacks, got 'x'",
+    }
     for network, says in cases.items():
         (tmp_path / "a.nntxt").write_text(text.replace("network_name: 'n'", network))
         with pytest.raises(ValueError, match=says):

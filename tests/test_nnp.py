@@ -15,6 +15,7 @@ import nnrs.functions as F
 import nnrs.parametric_functions as PF
 from file_helpers import fresh  # noqa: F401 - a fixture
 from nnrs._messages import parse_text
+from nnrs.utils.load import load
 from nnrs.utils.nnp_graph import NnpLoader, NnpNetworkPass
 from nnrs.utils.save import create_proto, save
 
@@ -345,3 +346,38 @@ def test_a_misspelt_key_of_contents_is_an_error_and_leaves_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"contents.*'networks'.*'network'"):
         save(str(path), {"network": []})
     assert path.read_bytes() == b"old"
+
+
+def test_a_batch_size_that_a_network_cannot_take_is_told(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr("nnrs.utils.nnp_graph.logger.warning", lambda text, *values: told.append(text % values))
+    x = nn.Variable((4, 3))
+    net = {"name": "n", "batch_size": 4, "outputs": {"y": PF.affine(x, 2)}, "names": {"x": x}}
+    for is_open, size in ((True, 2), (False, 4)):
+        save(str(tmp_path / "n.nnp"), {"networks": [net]}, variable_batch_size=is_open)
+        network = NnpLoader(str(tmp_path / "n.nnp")).get_network("n", batch_size=2)
+        assert network.outputs["y"].shape == (size, 2)
+    assert len(told) == 1 and "batch_size=2 is ignored: 'n' was saved for 4 alone" in told[0]
+
+
+def test_parts_of_a_file_are_chosen_alike_for_each_kind(tmp_path):
+    x = nn.Variable((4, 3))
+    net = {"name": "n", "batch_size": 4, "outputs": {"y": PF.affine(x, 2)}, "names": {"x": x}}
+    run = {"name": "run", "network": "n", "data": ["x"], "output": ["y"], "need_back_propagation": True}
+    weights = nn.get_parameters()["affine/W"].d.copy()
+    for kind in (".nnp", ".nntxt", ".protobuf"):
+        save(str(tmp_path / f"n{kind}"), {"networks": [net], "executors": [run]}, include_params=True)
+    for kind in (".nnp", ".nntxt", ".protobuf"):
+        nn.clear_parameters()
+        assert not load(str(tmp_path / f"n{kind}"), parameter_only=True).networks
+        np.testing.assert_array_equal(nn.get_parameters()["affine/W"].d, weights)
+        nn.clear_parameters()
+        info = load(str(tmp_path / f"n{kind}"), exclude_parameter=True)
+        assert info.executors["run"].need_back_propagation and list(info.networks) == ["n"]
+        assert not np.array_equal(nn.get_parameters()["affine/W"].d, weights)
+
+
+def test_a_function_of_a_loop_keeps_its_arguments():
+    text = 'network { function { repeat_param { repeat_id: "R" } affine_param { base_axis: 2 } } }'
+    f = parse_text("NNablaProtoBuf", text).network[0].function[0]
+    assert f.repeat_param.repeat_id == "R" and f.affine_param.base_axis == 2

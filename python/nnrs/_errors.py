@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -100,6 +102,22 @@ def describe(value: Any) -> str:
     except Exception:
         text = "?"
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def reason(error: BaseException, *named: Any) -> str:
+    """What an error says, where the message names the paths `named` already.
+
+    Of the system's errors: no number, and no path that is one of these, or that of a file still being written.
+
+    >>> reason(OSError(21, "Is a directory", "a/b"), "a/b"), reason(OSError(2, "No such file", "a"), "a/b")
+    ('Is a directory', "No such file: 'a'")
+    """
+    found = re.search("error message = '([^']+)'", str(error))  # HDF5's, within a page of numbers
+    if found or not isinstance(error, OSError) or not error.strerror:
+        return found[1] if found else str(error)
+    path = error.filename
+    is_told = path is None or path in [os.fspath(p) for p in named if isinstance(p, (str, bytes, os.PathLike))]
+    return error.strerror if is_told or "/.nnrs-" in f"/{path}" else f"{error.strerror}: {path!r}"
 
 
 def check_callable(function: str, argument: str, value: Any) -> None:

@@ -29,6 +29,7 @@ from ._errors import (
     MissingPackageError,
     describe,
     message,
+    reason,
 )
 
 PathOrFile = Union[str, "os.PathLike[str]", IO[bytes]]
@@ -73,6 +74,8 @@ def file_extension(
         ext = extension or ""
     else:
         raise ArgumentTypeError(message(function, "path", "a path or an open binary file", describe(source)))
+    if not ext and is_path(source) and os.path.isdir(source):  # type: ignore[arg-type]
+        raise ArgumentError(message(function, "path", "a file", f"the folder {os.fspath(source)!r}"))  # type: ignore[arg-type]
     return _known_extension(function, ext, known)
 
 
@@ -107,7 +110,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
     except Error:
         raise
     except (OSError, ValueError) as error:  # too long a name, a zero byte, no right to look
-        raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
+        raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
@@ -125,7 +128,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
         except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
             if isinstance(error, Error) and not isinstance(error, FileError):
                 raise
-            raise FileError(f"cannot write {os.fspath(path)!r}: {error}") from error
+            raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
         if mode is not None:
             os.chmod(temporary, mode)
         if wait_for_disk:

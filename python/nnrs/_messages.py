@@ -290,8 +290,7 @@ def message_class(name: str) -> type[Message]:
     Raises:
         ValueError: If NNabla's files have no such message.
     """
-    told = [FieldInfo(*field) for field in _core.message_fields(name)]
-    fields = [f._replace(one_of=f.one_of and f.kind not in _protobuf.ALONE) for f in told]
+    fields = [FieldInfo(*field) for field in _core.message_fields(name)]
     numbers = {f"{f.name.upper()}_FIELD_NUMBER": f.number for f in fields}
     members = numbers | {
         "__slots__": (),

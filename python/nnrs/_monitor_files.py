@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import ArgumentTypeError, FileError, check_type, describe, message
+from ._errors import ArgumentTypeError, FileError, check_type, describe, message, reason
 
 
 def check_number(function: str, argument: str, value: Any) -> Any:
@@ -52,7 +52,7 @@ def new_file(function: str, monitor: Any, name: str, ending: str) -> str | None:
         with open(path, "w"):
             return path
     except (OSError, ValueError) as error:
-        raise FileError(f"{function}: cannot write {path!r}: {error}") from error
+        raise FileError(f"{function}: cannot write {path!r}: {reason(error, path)}") from error
 
 
 def append(path: str | None, line: str) -> None:
@@ -67,4 +67,4 @@ def append(path: str | None, line: str) -> None:
                 f.truncate(start)
                 raise OSError("the disk is full")
     except OSError as error:
-        raise FileError(f"cannot write {path!r}: {error}") from error
+        raise FileError(f"cannot write {path!r}: {reason(error, path)}") from error

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import ArgumentError, FileError, FormatError, MissingFileError, MissingPackageError, check_type, message
+from ._errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    MissingFileError,
+    MissingPackageError,
+    check_type,
+    message,
+    reason,
+)
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SERIES, _TIMES = "MonitorSeries", "MonitorTimeElapsed"
@@ -73,7 +82,7 @@ def columns(
     except UnicodeDecodeError as error:
         raise FormatError(f"{function}: {path!r} is no file of {monitor}: {error}") from error
     except OSError as error:
-        raise FileError(f"{function}: cannot read {path!r}: {error}") from error
+        raise FileError(f"{function}: cannot read {path!r}: {reason(error, path)}") from error
     table = np.array(rows, float).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 

@@ -78,15 +78,11 @@ def _descriptors() -> dict[str, Any]:
     return top | {inner.name: inner for outer in top.values() for inner in outer.nested_types}
 
 
-# Fields of `Function` that are there beside the arguments, in NNabla's file.
-ALONE = ("RepeatParameter", "RecurrentParameter")
-
-
 def _fill(to: Any, name: str) -> None:
     """Put a message's fields into protobuf's message about it."""
     for number, field, kind, repeated, one_of in _core.message_fields(name):
         made = to.field.add(name=field, number=number, label=3 if repeated else 1, type=_type(name, field, kind))
-        if one_of and kind not in ALONE:
+        if one_of:
             if not to.oneof_decl:
                 to.oneof_decl.add(name="parameter")
             made.oneof_index = 0

@@ -8,7 +8,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from ._errors import FileError, FormatError, MissingPackageError, message
+from ._errors import FileError, FormatError, MissingPackageError, message, reason
 
 
 class Events:
@@ -24,7 +24,9 @@ class Events:
         try:
             self._writer = SummaryWriter(os.fspath(folder))
         except OSError as error:
-            raise FileError(f"MonitorTensorBoard: cannot write to {os.fspath(folder)!r}: {error}") from error
+            raise FileError(
+                f"MonitorTensorBoard: cannot write to {os.fspath(folder)!r}: {reason(error, folder)}"
+            ) from error
         self.close = weakref.finalize(self, self._writer.close)
 
     def scalar(self, name: str, index: Any, value: float) -> None:

@@ -43,6 +43,7 @@ from ._errors import (
     check_type,
     describe,
     message,
+    reason,
 )
 from ._stop_signals import StopSignals
 from .logger import logger
@@ -141,7 +142,9 @@ class Checkpoints:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise FileError(message("Checkpoints", "folder", f"cannot read {self._folder!r}: {error}")) from error
+            raise FileError(
+                message("Checkpoints", "folder", f"cannot read {self._folder!r}: {reason(error, self._folder)}")
+            ) from error
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -187,7 +190,9 @@ class Checkpoints:
         try:
             os.makedirs(self._folder, exist_ok=True)
         except OSError as error:
-            raise FileError(message("save", "folder", f"cannot make {self._folder!r}: {error}")) from error
+            raise FileError(
+                message("save", "folder", f"cannot make {self._folder!r}: {reason(error, self._folder)}")
+            ) from error
 
     def _write_part(self, step: int) -> None:
         """Write what is a rank's own; whether the first rank has taken note of it is in its file afterwards."""

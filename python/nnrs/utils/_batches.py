@@ -5,7 +5,7 @@ What is done so far is kept when a sample fails: the next attempt goes on from t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,9 +52,19 @@ def _shapes(values: Sequence[Any], place: Place | None) -> str:
     """The shapes of values, each with the first place that has it."""
     first: dict[Any, int] = {}
     for number, value in enumerate(values):
-        first.setdefault(np.shape(value), number)
+        first.setdefault(_shape(value), number)
     places = {shape: place(number) if place is not None else None for shape, number in first.items()}
-    return ", ".join(f"{shape} in {places[shape]}" if places[shape] else f"{shape}" for shape in sorted(first))
+    return ", ".join(
+        f"{shape} in {places[shape]}" if places[shape] else f"{shape}"
+        for shape in sorted(first, key=lambda s: (isinstance(s, str), s))
+    )
+
+
+def _shape(value: Any) -> Any:
+    try:
+        return np.shape(value)
+    except ValueError:
+        return f"{type(value).__name__} of parts of several shapes"
 
 
 def columns(samples: Sequence[Any], variables: Sequence[str], place: Place | None = None) -> list[np.ndarray]:
@@ -78,7 +88,7 @@ def by_variable(samples: Sequence[Any], variables: Sequence[str]) -> list[Any]:
 
 def _check_sample(sample: Any, variables: Sequence[str]) -> None:
     expected = f"a tuple of {len(variables)} values ({', '.join(variables)}) for each sample"
-    if not hasattr(sample, "__getitem__") or not hasattr(sample, "__len__"):
+    if not hasattr(sample, "__getitem__") or not hasattr(sample, "__len__") or isinstance(sample, Mapping):
         raise ArgumentTypeError(message("data source", None, expected, describe(sample)))
     if len(sample) < len(variables):
         raise ArgumentError(message("data source", None, expected, f"{len(sample)} values"))

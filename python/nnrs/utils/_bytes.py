@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message, reason
 from .._files import PathOrFile, is_path
 
 
@@ -26,7 +26,7 @@ def read_bytes(function: str, path: PathOrFile) -> bytes:
         hint = f"the current folder is {os.getcwd()}"
         raise MissingFileError(message(function, "path", f"there is no file {name!r}", hint=hint)) from error
     except (OSError, ValueError) as error:
-        raise FileError(message(function, "path", f"cannot read {name!r}: {error}")) from error
+        raise FileError(message(function, "path", f"cannot read {name!r}: {reason(error, name)}")) from error
 
 
 def _read_file(function: str, file: object) -> bytes:

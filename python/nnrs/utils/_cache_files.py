@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import os
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message
+from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message, reason
 from .._files import h5py_module
 from .._interrupts import uninterrupted
 from ._batches import Place, by_variable, joined, stack
@@ -172,7 +173,9 @@ def write_cache(
         os.makedirs(folder, exist_ok=True)
         stage = tempfile.mkdtemp(prefix=".nnrs-", dir=folder)
     except OSError as error:
-        raise FileError(message(function, None, f"cannot write into the folder {folder!r}: {error}")) from error
+        raise FileError(
+            message(function, None, f"cannot write into the folder {folder!r}: {reason(error, folder)}")
+        ) from error
     try:
         files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables, place)
         _write_tables(stage, files, variables if kind == ".npy" else None, order)
@@ -184,7 +187,9 @@ def write_cache(
     except OSError as error:
         if isinstance(error, Error):
             raise
-        raise FileError(message(function, None, f"cannot write the cache in {folder!r}: {error}")) from error
+        raise FileError(
+            message(function, None, f"cannot write the cache in {folder!r}: {reason(error, folder)}")
+        ) from error
     finally:
         with uninterrupted():
             shutil.rmtree(stage, ignore_errors=True)
@@ -245,7 +250,12 @@ def _write_npy(path: str, arrays: Arrays) -> None:
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise ArgumentTypeError(message("cache", None, f"numbers or texts for {name!r}", "Python objects"))
-            np.lib.format.write_array(f, array, allow_pickle=False)
+            try:
+                np.lib.format.write_array(f, array, allow_pickle=False)
+            except OSError as error:
+                if error.errno is None:  # NumPy's own: fewer bytes were written than it asked for
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+                raise
 
 
 def _h5_writer(function: str) -> Callable[[str, Arrays], None]:
@@ -257,7 +267,8 @@ def _h5_writer(function: str) -> Callable[[str, Arrays], None]:
                 for name, array in arrays.items():
                     h5.create_dataset(name, data=array)
         except (RuntimeError, TypeError) as error:  # h5py's, where the disk is full, and for texts
-            raise FileError(message(function, None, f"cannot write {path!r}: {error}")) from error
+            there = os.path.join(os.path.dirname(os.path.dirname(path)), os.path.basename(path))  # `path` is hidden
+            raise FileError(message(function, None, f"cannot write {there!r}: {reason(error, path)}")) from error
 
     return write
 

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from .._errors import FileError, FormatError, MissingFileError, MissingPackageError, check_type, message
+from .._errors import FileError, FormatError, MissingFileError, MissingPackageError, check_type, message, reason
 from .._files import h5py_module
 from .download import opened_url
 
@@ -113,7 +113,7 @@ class FileReader:
             except FileNotFoundError as error:
                 raise _no_file(name) from error
             except (OSError, ValueError) as error:
-                raise FileError(message("FileReader", None, f"cannot open {name!r}: {error}")) from error
+                raise FileError(message("FileReader", None, f"cannot open {name!r}: {reason(error, name)}")) from error
             with f:
                 yield f
 

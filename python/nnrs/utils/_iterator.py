@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, check_callable, check_flag, check_integer, message
+from .. import _forks
+from .._errors import ArgumentError, check_callable, check_flag, check_integer, check_type, message
 from ._batches import Batch, BatchMaker
 from ._prefetch import Prefetcher
+from ._source import check_source
 from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache, SlicedDataSource
 
 EpochCallback = Callable[[int], Any]
+
+_live: weakref.WeakSet[DataIterator] = weakref.WeakSet()
 
 
 class DataIterator:
@@ -29,8 +35,8 @@ class DataIterator:
         epoch_end_callbacks: The same for its end.
         stop_exhausted: Whether iteration ends when no whole batch is left; else the next epoch begins within the batch.
 
-    An iterator that is dropped ends its thread. What the source raises is raised by `next`, also with a thread, and the
-    next call tries again.
+    Several threads may read one iterator: each batch goes to one of them. An iterator that is dropped ends its thread.
+    What the source raises is raised by `next`, also with a thread, and the next call tries again.
     """
 
     def __init__(
@@ -46,8 +52,9 @@ class DataIterator:
         name = "DataIterator"
         self._batch_size = check_integer(name, "batch_size", batch_size, 1)
         self._stop_exhausted = check_flag(name, "stop_exhausted", stop_exhausted)
-        self._epoch_begin_callbacks = list(epoch_begin_callbacks)
-        self._epoch_end_callbacks = list(epoch_end_callbacks)
+        self._epoch_begin_callbacks = _callbacks("epoch_begin_callbacks", epoch_begin_callbacks)
+        self._epoch_end_callbacks = _callbacks("epoch_end_callbacks", epoch_end_callbacks)
+        check_source(name, data_source)
         if data_source.size < 1 and not self._stop_exhausted:
             raise ArgumentError(message(name, "data_source", "one sample or more", "none"))
         self._data_source = data_source
@@ -55,6 +62,7 @@ class DataIterator:
         self._current_epoch = 0
         self._closed = False
         self._held: Batch | None = None  # made, but a callback raised
+        self._lock = threading.RLock()  # held by the caller whose turn it is
         self._data_source.reset()
         self._maker = BatchMaker(data_source, self._batch_size, self._stop_exhausted)
         self._position = data_source.position
@@ -62,6 +70,7 @@ class DataIterator:
         if self._prefetcher is not None:
             weakref.finalize(self, self._prefetcher.stop)
             self._prefetcher.request()
+        _live.add(self)
 
     def __iter__(self) -> DataIterator:
         return self
@@ -77,13 +86,19 @@ class DataIterator:
 
     def close(self) -> None:
         """End the thread, after the batch that it is at, and close the data source; a second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._prefetcher is not None:
-            self._prefetcher.stop()
-            self._prefetcher.join()
-        self._data_source.close()
+        with self._alone():
+            if self._closed:
+                return
+            self._closed = True
+            if self._prefetcher is not None:
+                self._prefetcher.stop()
+                self._prefetcher.join()
+            self._data_source.close()
+
+    def _alone(self) -> contextlib.AbstractContextManager[Any]:
+        """The turn of one caller of several. The iterator's own thread has none: who waits for its batch has it."""
+        is_own = self._prefetcher is not None and self._prefetcher.is_current()
+        return contextlib.nullcontext() if is_own else self._lock
 
     @property
     def epoch(self) -> int:
@@ -117,23 +132,27 @@ class DataIterator:
             StopIteration: If no whole batch is left, with `stop_exhausted`.
             ValueError: If the iterator is closed, or values of a batch are of several shapes.
         """
+        with self._alone():
+            self._check_open("next")
+            batch, self._held = self._held or self._take(), None
+            self._position = batch.position
+            for done in range(batch.resets):
+                try:
+                    self._end_epoch()
+                except BaseException:  # of a callback: the next call gives the batch
+                    self._held = batch._replace(resets=batch.resets - done - 1)
+                    raise
+            return batch.data  # type: ignore[return-value]
+
+    def _check_open(self, function: str) -> None:
         if self._closed:
-            raise ArgumentError(message("next", None, "an open iterator", "a closed one"))
-        batch, self._held = self._held or self._take(), None
-        self._position = batch.position
-        for done in range(batch.resets):
-            try:
-                self._end_epoch()
-            except BaseException:  # of a callback: the next call gives the batch
-                self._held = batch._replace(resets=batch.resets - done - 1)
-                raise
-        return batch.data  # type: ignore[return-value]
+            raise ArgumentError(message(function, None, "an open iterator", "a closed one"))
 
     def _take(self) -> Batch:
         batch: Batch = self._prefetcher.take() if self._prefetcher is not None else self._maker.make()
         if batch.data is None:
             raise StopIteration
-        if self._prefetcher is not None:
+        if self._prefetcher is not None and not self._closed:  # a signal's handler may have closed it meanwhile
             self._prefetcher.request()
         return batch
 
@@ -148,12 +167,13 @@ class DataIterator:
 
     def _reset(self) -> None:
         """Begin the source anew; what was made ahead is forgotten."""
-        self._held = None
-        if self._prefetcher is not None:
-            self._prefetcher.drop()
-        self._maker.drop()
-        self._data_source.reset()
-        self._position = self._data_source.position
+        with self._alone():
+            self._held = None
+            if self._prefetcher is not None:
+                self._prefetcher.drop()
+            self._maker.drop()
+            self._data_source.reset()
+            self._position = self._data_source.position
 
     def slice(
         self,
@@ -187,8 +207,10 @@ class DataIterator:
         [2, 3]
         """
         start, end = self._range(num_of_slices, slice_pos, slice_start, slice_end, drop_last)
+        self._check_open("slice")
         if self._prefetcher is not None:  # both read one source
-            self._prefetcher.settle()
+            with self._alone():
+                self._prefetcher.settle()
         source = self._data_source
         part: Any = SlicedDataSource(source, source.shuffle, slice_start=start, slice_end=end)
         if use_cache:
@@ -232,6 +254,14 @@ class DataIterator:
         self._epoch_end_callbacks.append(callback)
 
 
+def _callbacks(argument: str, given: Any) -> list[EpochCallback]:
+    check_type("DataIterator", argument, given, Iterable, "a list of functions of an epoch's number")
+    found = list(given)
+    for callback in found:
+        check_callable("DataIterator", argument, callback)
+    return found
+
+
 def _slice_of(size: int, count: int, which: int, drop_last: bool) -> tuple[int, int]:
     """Start and end of one of `count` slices of equal lengths: short ones, or some that overlap at the end."""
     if drop_last:
@@ -250,3 +280,7 @@ def _cache_dir(source: Any) -> str | None:
         found = getattr(source, "_cache_dir", found)
         source = source._data_source
     return found
+
+
+# After `_prefetch`, and so taken before its locks: who waits for a batch lets go of this one only when it is made.
+_forks.hold(lambda: [iterator._lock for iterator in list(_live)])

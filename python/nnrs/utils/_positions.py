@@ -6,7 +6,8 @@ Sources and random generators may be shared, by the slices of one source for exa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,17 +40,25 @@ def _ours(iterators: _Named) -> dict[str, DataIterator]:
     return {name: found for name, found in iterators.items() if isinstance(found, DataIterator)}
 
 
-def _settle(iterators: _Named) -> None:
-    """Wait until no thread makes a batch."""
-    for iterator in _ours(iterators).values():
-        if iterator._prefetcher is not None:
-            iterator._prefetcher.settle()
+@contextlib.contextmanager
+def _held_still(iterators: _Named) -> Iterator[None]:
+    """Wait until no thread makes a batch; others that read these iterators wait meanwhile."""
+    with contextlib.ExitStack() as turns:
+        for iterator in sorted(_ours(iterators).values(), key=id):  # one order for all who do this
+            turns.enter_context(iterator._alone())
+            if iterator._prefetcher is not None:
+                iterator._prefetcher.settle()
+        yield
 
 
 def positions_of(iterators: _Named) -> Positions:
     """Where iterators are. Their threads are idle until the next batch is asked for."""
     check_iterators("save", iterators)
-    _settle(iterators)
+    with _held_still(iterators):
+        return _positions(iterators)
+
+
+def _positions(iterators: _Named) -> Positions:
     ours = _ours(iterators)
     sources = SourceSet([iterator._data_source for iterator in ours.values()])
     return {
@@ -128,7 +137,12 @@ def _difference(here: Any, then: Any) -> tuple[str, str]:
 def go_to(iterators: _Named, state: Positions) -> None:
     """Bring iterators back to where they were; if that fails they stay where they are."""
     check_positions(iterators, state)
-    before = positions_of(iterators)
+    with _held_still(iterators):
+        _go_or_stay(iterators, state)
+
+
+def _go_or_stay(iterators: _Named, state: Positions) -> None:
+    before = _positions(iterators)
     try:
         _go_to(iterators, state)
     except BaseException as error:

@@ -58,13 +58,17 @@ class Prefetcher:
             self._asked = True
             self._jobs.put(True)
 
+    def is_current(self) -> bool:
+        """Whether the caller is the thread itself: a source asks the iterator that reads it."""
+        return self._thread is threading.current_thread()
+
     def settle(self) -> None:
         """Wait until the thread is idle.
 
         Raises:
             ValueError: If the thread itself would wait: a source asks the iterator that reads it.
         """
-        if self._thread is threading.current_thread():
+        if self.is_current():
             raise ArgumentError(
                 message(
                     "next", None, "a call from outside the data source", "a data source that reads its own iterator"
@@ -107,7 +111,7 @@ class Prefetcher:
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the thread's end."""
-        if self._process == os.getpid() and self._thread is not threading.current_thread():
+        if self._process == os.getpid() and not self.is_current():
             self._thread.join(timeout)
 
 

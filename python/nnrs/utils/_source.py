@@ -20,6 +20,21 @@ _SEED = 313
 _open_sources: weakref.WeakSet[DataSource] = weakref.WeakSet()
 
 
+def check_source(function: str, source: Any) -> None:
+    """Raise TypeError unless samples can be read from `source`."""
+    missing = [name for name in ("size", "shuffle", "position", "next", "reset") if not hasattr(source, name)]
+    if isinstance(source, DataSource) and missing:
+        hint = f"its class {type(source).__name__} has to call super().__init__()"
+        raise ArgumentTypeError(
+            message(
+                function, "data_source", "a data source whose DataSource.__init__ was called", describe(source), hint
+            )
+        )
+    if missing:
+        hint = "data_iterator_simple reads samples from a function, e.g. lambda i: (x[i], y[i])"
+        raise ArgumentTypeError(message(function, "data_source", "a DataSource", describe(source), hint))
+
+
 class DataSource:
     """A sequence of samples that is read again and again.
 
@@ -36,7 +51,7 @@ class DataSource:
 
     def __init__(self, shuffle: bool = False, rng: Any = None) -> None:
         if rng is not None and not callable(getattr(rng, "permutation", None)):
-            expected = "a random generator of NumPy's"
+            expected = "a random generator of NumPy's, such as numpy.random.RandomState(313)"
             raise ArgumentTypeError(message(type(self).__name__, "rng", expected, describe(rng)))
         self._rng: Any = np.random.RandomState(_SEED) if rng is None else rng
         self._variables: Sequence[str] = ()

@@ -16,6 +16,7 @@ from typing import Any
 
 from .._borrowed import borrower
 from ._iterator import DataIterator, EpochCallback
+from ._source import check_source
 from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache, SlicedDataSource
 from .data_source_implements import CacheDataSource, ConcatDataSource, CsvDataSource, SimpleDataSource
 
@@ -65,6 +66,7 @@ def data_iterator(
         epoch_end_callbacks: The same for its end.
         stop_exhausted: Whether iteration ends when no whole batch is left; else the next epoch begins within the batch.
     """
+    check_source("data_iterator", data_source)
     source = data_source
     if with_file_cache:
         source = DataSourceWithFileCache(source, cache_dir, shuffle=source.shuffle, rng=rng)  # type: ignore[arg-type]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._borrowed import borrower
-from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_integer, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_integer, check_type, describe, message
 from ._batches import columns
 from ._cache_source import CacheDataSource, CachePrefetcher, CacheReaderWithPrefetch
 from ._csv_source import CsvDataSource
@@ -108,9 +108,14 @@ class ConcatDataSource(DataSource):
 
     def __init__(self, data_source_list: Sequence[Any], shuffle: bool = True, rng: Any = None) -> None:
         super().__init__(shuffle=shuffle, rng=rng)
+        check_type("ConcatDataSource", "data_source_list", data_source_list, Iterable, "a list of data sources")
         self._data_sources = list(data_source_list)
         if not self._data_sources:
             raise ArgumentError(message("ConcatDataSource", "data_source_list", "one data source or more", "none"))
+        for source in self._data_sources:
+            if not hasattr(source, "_get_data"):
+                expected = "a list of data sources"
+                raise ArgumentTypeError(message("ConcatDataSource", "data_source_list", expected, describe(source)))
         self._ends = np.cumsum([source.size for source in self._data_sources])
         self._size = int(self._ends[-1])
         self._variables = self._data_sources[0].variables

@@ -313,8 +313,10 @@ def link_components(info: Any) -> None:
 
 def _named(found: Any, name: str, what: str) -> Any:
     if name not in found:
-        known = ", ".join(map(repr, list(found)[:20])) or "none"
-        raise ArgumentError(message("load", None, f"one of the {what} {known}", repr(name)))
+        known = (
+            f"one of the {what} {', '.join(map(repr, list(found)[:20]))}" if found else f"{what}, which the file lacks"
+        )
+        raise ArgumentError(message("load", None, known, repr(name)))
     return found[name]
 
 

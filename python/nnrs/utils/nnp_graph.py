@@ -10,6 +10,7 @@ from .. import _core, _files
 from .._core import Variable
 from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_type, describe, message
 from .._messages import Message, message_class
+from ..logger import logger
 from ..parameter import get_parameters, parameter_scope, set_parameter
 from ._network_pass import PassFunction, PassNetwork, PassVariable
 
@@ -34,6 +35,7 @@ class NnpNetwork:
         check_type(here, "proto_network", network, message_class("Network"), "a network")
         if batch_size is not None:
             check_integer(here, "batch_size", batch_size, 1)
+            _tell_of_fixed_batch(network, batch_size)
         flat = message_class("Network")._of(_core.expand_network(here, network._dict()))
         given: list[tuple[str, Any]] = []
         frozen: set[str] = set()
@@ -65,6 +67,14 @@ class NnpNetwork:
     def variables(self) -> dict[str, Any]:
         """All Variables by name, parameters among them."""
         return self._variables
+
+
+def _tell_of_fixed_batch(network: Message, batch_size: int) -> None:
+    """Say that `batch_size` goes for nothing, as it does in NNabla, where the network was saved for one size alone."""
+    is_open = any(n < 0 for v in network.variable if v.type != "Parameter" for n in v.shape.dim)
+    if not is_open and network.batch_size not in (0, batch_size):
+        text = "get_network: batch_size=%d is ignored: '%s' was saved for %d alone, by variable_batch_size=False"
+        logger.warning(text, batch_size, network.name, network.batch_size)
 
 
 def _passed(network: Message, callback: NnpNetworkPass, scope: Any) -> tuple[Message, list[tuple[str, Any]], set[str]]:
@@ -154,7 +164,8 @@ class NnpLoader:
 
         Args:
             name: Its name.
-            batch_size: Samples in a batch, where the file leaves that open; by default as many as the file says.
+            batch_size: Samples in a batch, where the file leaves that open; by default as many as the file says. What
+                was saved with `variable_batch_size=False` keeps its own size, and a warning says so.
             callback: Changes to the network.
 
         Raises:

@@ -181,6 +181,10 @@ def _check_keys(contents: dict[str, Any]) -> None:
 
 
 def _dicts(contents: dict[str, Any], key: str) -> Iterable[dict[str, Any]]:
+    if isinstance(contents.get(key), (Mapping, str)):  # which can be gone through, too
+        raise ArgumentTypeError(
+            message("create_proto", f"contents['{key}']", "a list of dicts", describe(contents[key]))
+        )
     for item in contents.get(key, []):
         check_type("create_proto", f"contents['{key}']", item, dict, "a list of dicts")
         yield item
@@ -284,6 +288,8 @@ def _dataset_names(given: Any, datasets: set[str], strict: bool) -> list[str]:
 def _optimizer(o: dict[str, Any], networks: dict[str, _Ports], datasets: set[str], with_states: bool) -> Message:
     made = message_class("Optimizer")()
     solver = _of(o, "solver", "optimizers")
+    if not hasattr(solver, "get_parameters"):
+        raise ArgumentTypeError(message("create_proto", "'solver' of an optimizer", "a Solver", describe(solver)))
     ports = _known(networks, _of(o, "network", "optimizers"), "networks") if networks else None
     made.name = _of(o, "name", "optimizers")
     made.network_name = ports.network.name if ports else "None"

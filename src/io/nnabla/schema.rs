@@ -141,7 +141,7 @@ OutputVariable: 1 variable_name text, 2 type text, 3 data_name text
 RepeatParameter: 1 repeat_id text, 2 times int
 RecurrentParameter: 1 repeat_id text, 2 length int, 3 axis int
 Function: 1 name text, 2 type text, 3 repeat_id [text], 10 context Context, 20 input [text], 30 output [text],
-    100 repeat_param ?RepeatParameter, 101 recurrent_param ?RecurrentParameter";
+    100 repeat_param RepeatParameter, 101 recurrent_param RecurrentParameter";
 
 static SCHEMA: LazyLock<Vec<MessageSpec>> = LazyLock::new(read);
 
@@ -214,6 +214,13 @@ mod tests {
             assert_eq!((name, fields.len()), (&message.name, message.fields.len()));
         }
         assert_eq!(root().name, "NNablaProtoBuf");
+    }
+
+    #[test]
+    fn a_function_of_a_loop_has_arguments_too() {
+        let f = find("Function").unwrap();
+        let one_of = |name: &str| f.fields[f.find(name).unwrap()].one_of;
+        assert!(one_of("affine_param") && !one_of("repeat_param") && !one_of("recurrent_param"));
     }
 
     #[test]

@@ -65,8 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The status to exit with. Only `--help`, wrong arguments, and scripts under `run` raise SystemExit.
     """
-    parser = make_parser()
-    args = parser.parse_args(argv)
+    try:
+        parser = make_parser()
+        args = parser.parse_args(argv)
+    except KeyboardInterrupt:  # before there is a command
+        return _STOPPED
     if args.command is None:
         parser.print_help(sys.stderr)
         return 2

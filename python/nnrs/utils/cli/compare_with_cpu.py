@@ -120,7 +120,7 @@ def compare_params_command(args: Any) -> bool:
     one, two = (_parameters(path) for path in (args.first, args.second))
     if not one and not two:
         expected = "files with parameters"
-        raise ArgumentError(message("compare_params", None, expected, f"{args.first!r} and {args.second!r}"))
+        raise ArgumentError(message("compare_params", None, expected, f"none in {args.first!r} and {args.second!r}"))
     same = True
     for name in dict.fromkeys([*one, *two]):
         text, good = _parameter_difference(one.get(name), two.get(name), args.tolerance)

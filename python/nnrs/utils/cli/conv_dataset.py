@@ -58,12 +58,16 @@ def _in_place_of(path: str, write: Callable[[str], int]) -> int:
         stage = tempfile.mkdtemp(prefix=".nnrs-", dir=parent)
     except OSError as error:
         raise FileError(message(_HERE, "destination", f"cannot write into {parent!r}: {error.strerror}")) from error
+    new, old = os.path.join(stage, "new"), os.path.join(stage, "old")
     try:
-        new, old = os.path.join(stage, "new"), os.path.join(stage, "old")
         size = write(new)
         with uninterrupted():
             _exchange(new, target, old)
         return size
+    except FileError as error:
+        if stage not in str(error):
+            raise
+        raise FileError(str(error).replace(new, path)) from error  # the user knows of no other folder
     finally:
         with uninterrupted():
             shutil.rmtree(stage, ignore_errors=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..._errors import ArgumentError, FileError, UnsupportedError, message
+from ..._errors import ArgumentError, FileError, UnsupportedError, message, reason
 from ..._files import atomic_path
 from ._arguments import add_parser
 
@@ -68,7 +68,7 @@ def _listed(path: str) -> set[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
-        raise FileError(message("function_info", "config", f"cannot read {path!r}: {error}")) from error
+        raise FileError(message("function_info", "config", f"cannot read {path!r}: {reason(error, path)}")) from error
     return {found[1] for line in lines if (found := re.match(r"([A-Za-z]\w*)\s*(:|$)", line))}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..._errors import FileError, FolderError, FormatError, MissingFileError
+from ..._errors import FileError, FolderError, FormatError, MissingFileError, reason
 from ._arguments import REMAINDER, add_parser
 
 _EXAMPLES = """examples:
@@ -105,7 +105,7 @@ def _read(path: str) -> bytes:
     except FileNotFoundError:
         raise MissingFileError(f"there is no script {path!r}") from None
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot read the script {path!r}: {error}") from error
+        raise FileError(f"cannot read the script {path!r}: {reason(error, path)}") from error
     if b"\0" in source:
         raise FormatError(f"{path!r} is no Python script: it has zero bytes")
     return source

@@ -60,7 +60,10 @@ def csv_and_files(source: str) -> tuple[list[list[str]], dict[str, str]]:
         if len(row) != len(rows[0]):
             text = f"row {i + 1} of {source!r} has {len(row)} values, the first one {len(rows[0])}"
             raise FormatError(message("create_tar", "source", text))
-    return [rows[0], *([archived(item) for item in row] for row in rows[1:])] if rows else [], files
+    if len(rows) < 2:
+        actual = f"{source!r}, which {'has no line below its header' if rows else 'is empty'}"
+        raise FormatError(message("create_tar", "source", "a csv file of samples", actual))
+    return [rows[0], *([archived(item) for item in row] for row in rows[1:])], files
 
 
 def upload_command(args: Any) -> None:

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from typing import Any, NoReturn
 
-from ..._errors import FileError, MissingPackageError, UnsupportedError, message
+from ..._errors import FileError, MissingPackageError, UnsupportedError, message, reason
 
 _FORMATS = {
     "bool": "B",
@@ -123,7 +123,9 @@ def func_set_import_config(config: str) -> set[str]:
         with open(config, encoding="utf-8") as f:
             lines = [line.strip() for line in f]
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(message("func_set_import_config", "config", f"cannot read {config!r}: {error}")) from error
+        raise FileError(
+            message("func_set_import_config", "config", f"cannot read {config!r}: {reason(error, config)}")
+        ) from error
     return {line.partition(",")[0].strip() for line in lines if not line.startswith(";")}
 
 

@@ -7,6 +7,7 @@ bitmaps, else Pillow, else the next one that can.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,7 +124,8 @@ def imread(
     if kwargs:
         raise ArgumentTypeError(message("imread", next(iter(kwargs)), "there is no such argument"))
     data = read_bytes("imread", path)
-    img = _backends.read(data, ending_of(path), wanted)
+    name = repr(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else "the open file"
+    img = _backends.read(data, ending_of(path), wanted, name)
     if shape is not None:
         img = _backends.resize("imread", img, shape, interpolate)
     return _moved(img, (2, 0, 1)) if channel_first else img

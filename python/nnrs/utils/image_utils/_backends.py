@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -91,12 +92,12 @@ def choose(name: str | None) -> None:
     _chosen = backend
 
 
-def read(data: bytes, ending: str, wanted: Wanted) -> Image:
-    """The image in `data`."""
+def read(data: bytes, ending: str, wanted: Wanted, name: str = "the file") -> Image:
+    """The image in `data`; `name` is for errors."""
     check_claim(data)
     kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
     kind = ".dcm" if not kind and data[128:132] == b"DICM" else kind
-    img = _first("imread", kind, "read", lambda f: f.read(data, wanted))
+    img = _first("imread", kind, "read", lambda f: f.read(data, wanted), name)
     return np.ascontiguousarray(img)
 
 
@@ -110,7 +111,7 @@ def resize(function: str, img: Image, size: tuple[int, int], interpolate: str) -
     return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate))
 
 
-def _first(function: str, ending: str, task: str, call: Callable[[Any], T]) -> T:
+def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name: str = "") -> T:
     """The result of the first backend that can; the errors of all where none can."""
     global _used
     errors: list[tuple[str, Exception]] = []
@@ -124,7 +125,7 @@ def _first(function: str, ending: str, task: str, call: Callable[[Any], T]) -> T
         else:
             _used = backend
             return result
-    raise _failure(function, errors)
+    raise _failure(function, errors, name)
 
 
 def _candidates(ending: str, task: str) -> Iterator[Backend]:
@@ -136,14 +137,21 @@ def _candidates(ending: str, task: str) -> Iterator[Backend]:
     yield from sorted(able, key=lambda b: b.name != _PREFERRED.get(ending))
 
 
-def _failure(function: str, errors: list[tuple[str, Exception]]) -> Exception:
+def _failure(function: str, errors: list[tuple[str, Exception]], file: str) -> Exception:
     if not errors:
         expected = "images need the package Pillow (or opencv-python-headless or pypng)"
         return MissingPackageError(message(function, None, expected, hint="pip install 'nnrs[image]'"))
     ours = [error for _, error in errors if isinstance(error, Error)]
-    if len(ours) == len(errors) and (len(ours) == 1 or function != "imread"):
+    if ours and function != "imread" or len(ours) == len(errors) == 1:
         return ours[0]
-    reasons = "; ".join(f"{name}: {error}" for name, error in errors)
+    reasons = "; ".join(f"{name}: {_words(error)}" for name, error in errors)
     if function == "imread":
-        return FormatError(message(function, "path", f"no backend can read the image ({reasons})"))
+        return FormatError(message(function, "path", f"{file} is no image that can be read ({reasons})"))
     return ArgumentError(message(function, "img", f"no backend can do that ({reasons})"))
+
+
+def _words(error: Exception) -> str:
+    """The first line of an error, without what the message around it says already."""
+    if type(error).__name__ == "UnidentifiedImageError":  # Pillow's, which names our copy in memory
+        return "cannot identify it"
+    return re.sub(r"^imread: argument 'path': ", "", (str(error).splitlines() or [type(error).__name__])[0])

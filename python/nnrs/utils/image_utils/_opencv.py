@@ -38,7 +38,7 @@ def read(data: bytes, wanted: Wanted) -> Image:
     mode = cv2.IMREAD_GRAYSCALE if wanted.grayscale else cv2.IMREAD_UNCHANGED
     img = cv2.imdecode(np.frombuffer(data, np.uint8), mode) if data else None
     if img is None:
-        raise FormatError(message("imread", "path", "OpenCV finds no image in the file"))
+        raise FormatError(message("imread", "path", "OpenCV finds no image in it"))
     if wanted.as_uint16 and img.dtype != np.uint16:
         if img.dtype != np.uint8:
             raise ArgumentError(message("imread", "as_uint16", "an image of 8 or 16 bits", f"{img.dtype}"))

@@ -30,6 +30,7 @@ from ..._errors import (
     UnsupportedError,
     check_integer,
     message,
+    reason,
 )
 from ..._files import atomic_path
 from ...ext_utils import import_extension_module
@@ -207,7 +208,9 @@ class TimeProfiler(FunctionHookCallbackBase):
         try:
             os.makedirs(out_dir, exist_ok=True)
         except OSError as error:
-            raise FileError(f"TimeProfiler.to_csv: cannot make the folder {os.fspath(out_dir)!r}: {error}") from error
+            raise FileError(
+                f"TimeProfiler.to_csv: cannot make the folder {os.fspath(out_dir)!r}: {reason(error, out_dir)}"
+            ) from error
         means = self.average(start_index=1 if ignore_init else 0)
         summary = [{"scope": scope, **result} for scope, result in means.pop("summary").items()]
         _write_csv(os.path.join(out_dir, "profile_summary.csv"), ["scope", "time", "scale", "num"], summary)
