@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._errors import ArgumentError, CommunicatorError, DeviceError, Error, message
-from .reductions import Steps, until
+from .reductions import Steps, thread, until
 from .transport import Call, Transport, block_cuts
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
@@ -88,6 +88,7 @@ class Line:
 
     def _move(self) -> None:
         """What the thread does; it ends when there has been nothing to do for a while."""
+        thread.computes_beside = True
         last = time.monotonic()
         while threading.main_thread().is_alive():
             time.sleep(PAUSE)
