@@ -234,7 +234,7 @@ def _by_host(
     mean = F.div2(total(sums), number)
     variance = F.div2(total(F.sum(F.pow_scalar(F.sub2(x, mean), 2), reduced, keepdims=True)), number)
     if running is not None:
-        mean, variance = _MoveStatistics(*running, decay_rate)(mean, variance, count)
+        mean, variance = _MoveStatistics(running[0], running[1], decay_rate)(mean, variance, count)
         mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
     return F.reshape(mean, sums.shape), F.reshape(variance, sums.shape)
 

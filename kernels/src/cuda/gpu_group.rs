@@ -24,13 +24,13 @@ const SMALL: usize = 1 << 15;
 /// A group ends with the value, or by [`GpuGroup::leave`]: a program that keeps it in a static variable calls that before it ends.
 ///
 /// ```
-/// use nnrs::cuda::{gpu, GpuGroup, GroupPlace, GroupSums};
-/// use nnrs::NdArray;
+/// use nnrs_kernels::cuda::{gpu, GpuGroup, GroupPlace, GroupSums};
+/// use nnrs_kernels::NdArray;
 /// use std::time::Duration;
 ///
 /// let (Ok(first), Ok(second)) = (gpu(0), gpu(1)) else { return Ok(()) }; // fewer than two
 /// let Ok(id) = first.group_id() else { return Ok(()) }; // no NCCL
-/// let work = |gpu, rank: usize| -> nnrs::Result<Vec<f32>> {
+/// let work = |gpu, rank: usize| -> nnrs_kernels::Result<Vec<f32>> {
 ///     let place = GroupPlace { id: id.clone(), rank, size: 2, timeout: Duration::from_secs(60) };
 ///     let group = GpuGroup::join(gpu, place, "world")?;
 ///     let x = NdArray::from_slice(&[rank as f32 + 1.0, 5.0], [2].into())?;
@@ -43,7 +43,7 @@ const SMALL: usize = 1 << 15;
 /// });
 /// assert_eq!(one?, [3.0, 10.0]);
 /// assert_eq!(two?, [3.0, 10.0]);
-/// # Ok::<(), nnrs::Error>(())
+/// # Ok::<(), nnrs_kernels::Error>(())
 /// ```
 pub struct GpuGroup {
     pub(super) gpu: &'static Gpu,
