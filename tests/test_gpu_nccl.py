@@ -242,6 +242,60 @@ def test_captured_runs_before_and_behind():
         np.testing.assert_array_equal(a, b)
 
 
+def normalized(comm, shape=(4, 3, 2, 2)):
+    """A network with synchronized normalization; what it is trained on differs between ranks, in size too."""
+    rank = comm.rank
+    x = nn.Variable.from_numpy_array(numbers(shape[0] + rank, *shape[1:], seed=rank), need_grad=True)
+    v = {n: nn.Variable.from_numpy_array(numbers(1, 3, 1, 1, seed=9) ** 2, need_grad=True) for n in ("beta", "gamma")}
+    v |= {n: nn.Variable.from_numpy_array(np.full((1, 3, 1, 1), 0.5, "float32")) for n in ("mean", "variance")}
+    y = F.sync_batch_normalization(F.tanh(x), *v.values(), comm)
+    return x, v, y, F.sum(F.pow_scalar(y, 3) * float(rank + 1))
+
+
+def test_synchronized_normalization_is_that_of_the_host():
+    def work(comm):
+        x, v, y, loss = normalized(comm)
+        learned = [x, v["beta"], v["gamma"]]
+        for p in learned:
+            p.grad.zero()
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+        comm.barrier()
+        return [a.copy() for a in (*(p.g for p in learned), v["mean"].d, v["variance"].d, loss.d)]
+
+    for there, here in zip(run(work), run_threads(SIZE, work), strict=True):
+        for a, b in zip(there, here, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def test_synchronized_normalization_in_captured_runs():
+    """Each replay of a captured run asks for its collectives again; nobody waits for a GPU."""
+
+    def work(comm):
+        x, v, y, loss = normalized(comm)
+        found = []
+        for i in range(8):
+            x.data.copy_from(nn.NdArray.from_numpy_array(numbers(*x.shape, seed=10 * i + comm.rank)))
+            for p in (x, v["beta"], v["gamma"]):
+                p.grad.zero()
+            before = cuda.host_waits(str(comm.rank))
+            loss.forward()
+            loss.backward()
+            waits = cuda.host_waits(str(comm.rank)) - before
+            comm.barrier()
+            found.append(np.concatenate([a.ravel() for a in (x.g, v["gamma"].g, v["mean"].d, v["variance"].d, y.d)]))
+            comm.barrier()
+        return found, waits, replays(loss)
+
+    with graphs(True):
+        captured = run(work)
+    with graphs(False):
+        plainly = run(work)
+    for (a, waits, replayed), (b, _, _) in zip(captured, plainly, strict=True):
+        assert waits == 0 and len(replayed) == 2 and min(replayed) >= 2, (waits, replayed)
+        np.testing.assert_array_equal(a, b)
+
+
 def test_calls_that_differ_are_an_error_on_all():
     def work(comm):
         is_last = comm.rank == comm.size - 1

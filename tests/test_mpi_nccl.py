@@ -55,6 +55,17 @@ def test_one_that_dies_before_it_comes_to_nccl():
     assert re.search(r"this communicator has ended: .*" + why, text), text
 
 
+@pytest.mark.parametrize("how", ["end", "exit", "raise"])
+def test_a_program_ends_while_its_communicator_lives(tmp_path, how):
+    """All leave NCCL: the last one takes away what the emulated one keeps on the disk. An error ends all at once."""
+    done = failing(2, "nccl_end", how, timeout=60, TMPDIR=str(tmp_path), **EMULATED)
+    assert (done.returncode != 0) == (how == "raise"), done.stderr
+    if how == "raise":
+        assert "nnrs: rank 1 of 2 ends all processes: ValueError" in done.stderr
+    else:
+        assert done.stdout.count("is well") == 2 and not list(tmp_path.glob("nnrs-nccl-*")), done.stderr
+
+
 def test_two_processes_with_one_gpu():
     done = failing(2, "nccl", "same_gpu", timeout=30, **EMULATED)
     assert done.returncode != 0 and "is well" not in done.stdout

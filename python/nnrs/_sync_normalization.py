@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._core import NdArray, Variable
+from ._core import NcclGroup, NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._modes import auto_forward
 from .function import PythonFunction
@@ -126,7 +126,10 @@ def sync_batch_normalization(
 
     For a communicator of one process, and without batch_stat, it is `batch_normalization`. The batches of the processes
     may have different sizes. The gradient of x has what x adds to the losses of all processes; those of beta and gamma
-    are this process's. There is no second derivative.
+    are this process's. By the host there is no second derivative.
+
+    Where the communicator and the graph have the context of a GPU, sums go from GPU to GPU and nobody waits for them.
+    All processes then make the graph together, and run it alike: forward, backward, other collectives in one order.
 
     Args:
         x: N-D array, this process's batch.
@@ -177,35 +180,71 @@ def sync_batch_normalization(
     with auto_forward(False):
         batch_normalization(*args)  # which is not run: it makes the checks
     kept = {int(a) % x.ndim for a in (axes if isinstance(axes, (Sequence, np.ndarray)) else [axes])}
-    y, *statistics = _together(x, beta, gamma, (mean, variance), _AllReduce(comm, group), kept, decay_rate, eps)
+    reduced = [axis for axis in range(x.ndim) if axis not in kept]
+    given = None if mean is None or variance is None else (mean, variance)
+    gpus = comm._gpus(HERE, group) if hasattr(comm, "_gpus") and x.size else None
+    if gpus is not None:
+        found = _by_gpus(x, given, gpus, reduced, decay_rate)
+    else:
+        found = _by_host(x, given, _AllReduce(comm, group), reduced, decay_rate)
+    y, *statistics = _normalized(x, beta, gamma, *found, eps)
     return (y, *statistics) if output_stat else y
 
 
-def _together(
-    x: Variable,
-    beta: Any,
-    gamma: Any,
-    running: tuple[Any, Any],
-    total: _AllReduce,
-    kept: set[int],
-    decay_rate: float,
-    eps: float,
+def _by_gpus(
+    x: Variable, running: Any, gpus: NcclGroup, reduced: list[int], decay_rate: float
+) -> tuple[Variable, Variable]:
+    """Mean and variance, by functions that need no host; the running ones are moved."""
+    from . import functions as F
+
+    def total(values: Variable) -> Variable:
+        made = gpus.sum_of(values)
+        made.persistent = True  # made once, as on the other processes
+        return made
+
+    sums = F.sum(x, reduced, keepdims=True)
+    channels, ones = sums.size, (1,) * x.ndim
+    count = F.constant(1, (1,))
+    for axis in reduced:
+        count = F.mul2(count, F.shape(F.unlink(x), axis, axis + 1))
+    both = total(F.concatenate(F.reshape(sums, (channels,)), F.unlink(count), axis=0))
+    number = F.unlink(F.reshape(F.slice(both, (channels,), (channels + 1,)), ones))
+    mean = F.div2(F.reshape(F.slice(both, (0,), (channels,)), sums.shape), number)
+    variance = F.div2(total(F.sum(F.pow_scalar(F.sub2(x, mean), 2), reduced, keepdims=True)), number)
+    if running is not None:
+        unbiased = F.mul2(F.unlink(variance), F.div2(number, F.add_scalar(number, -1)))
+        moved = [
+            F.assign(old, F.reshape(F.add2(decay_rate * F.unlink(old), (1 - decay_rate) * new), old.shape))
+            for old, new in zip(running, (F.unlink(mean), unbiased), strict=True)
+        ]
+        mean = F.add2(mean, F.reshape(F.sink(*map(F.unlink, moved)), ones))  # 0, once they are moved
+        mean.persistent = True
+    return mean, variance
+
+
+def _by_host(
+    x: Variable, running: Any, total: _AllReduce, reduced: list[int], decay_rate: float
+) -> tuple[Variable, Variable]:
+    """Mean and variance, by the host; the running ones are moved."""
+    from . import functions as F
+
+    sums = F.sum(x, reduced, keepdims=True)
+    count = total(_Count(sums.size)(F.unlink(x)))
+    number = F.reshape(count, (1,) * x.ndim)
+    mean = F.div2(total(sums), number)
+    variance = F.div2(total(F.sum(F.pow_scalar(F.sub2(x, mean), 2), reduced, keepdims=True)), number)
+    if running is not None:
+        mean, variance = _MoveStatistics(running[0], running[1], decay_rate)(mean, variance, count)
+        mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
+    return F.reshape(mean, sums.shape), F.reshape(variance, sums.shape)
+
+
+def _normalized(
+    x: Variable, beta: Any, gamma: Any, mean: Variable, variance: Variable, eps: float
 ) -> tuple[Variable, Variable, Variable]:
     from . import functions as F
 
-    reduced = [axis for axis in range(x.ndim) if axis not in kept]
-    sums = F.sum(x, reduced, keepdims=True)
-    shape, channels = sums.shape, sums.size
-    count = total(_Count(channels)(F.unlink(x)))
-    number = F.reshape(count, (1,) * x.ndim)
-    mean = F.div2(total(sums), number)
-    centred = F.sub2(x, mean)
-    variance = F.div2(total(F.sum(F.pow_scalar(centred, 2), reduced, keepdims=True)), number)
-    if running[0] is not None and running[1] is not None:
-        mean, variance = _MoveStatistics(*running, decay_rate)(mean, variance, count)
-        mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
-        centred = F.sub2(x, mean)
-    y = F.mul2(centred, F.pow_scalar(F.add_scalar(variance, eps), -0.5))
+    y = F.mul2(F.sub2(x, mean), F.pow_scalar(F.add_scalar(variance, eps), -0.5))
     y = y if gamma is None else F.mul2(y, gamma)
     y = y if beta is None else F.add2(y, beta)
-    return y, F.reshape(mean, shape), F.reshape(variance, shape)
+    return y, mean, variance

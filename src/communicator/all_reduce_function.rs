@@ -17,15 +17,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A number for each function that is made: none is another one's equal.
-fn next() -> u64 {
+pub(super) fn next() -> u64 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-const fn input(name: &'static str) -> InputDef {
+pub(super) const fn input(name: &'static str) -> InputDef {
     InputDef { name, kind: InputKind::Required, doc: "N-D array." }
 }
 
-const fn definition(name: &'static str, doc: &'static str, inputs: &'static [InputDef]) -> Def {
+pub(super) const fn definition(name: &'static str, doc: &'static str, inputs: &'static [InputDef]) -> Def {
     Def {
         name,
         snake: name,

@@ -52,6 +52,8 @@ mod membership;
 mod packs;
 mod reductions;
 mod rows;
+#[cfg(feature = "python")]
+mod sum_over_gpus;
 mod sync_batch_normalization;
 mod threads;
 mod transport;
@@ -61,6 +63,8 @@ pub use alone::Alone;
 pub use callback::GradientReduction;
 pub use collectives::{AllReduceOptions, CallbackOptions, Communicator};
 pub use membership::WORLD;
+#[cfg(feature = "python")]
+pub(crate) use sum_over_gpus::SumOverGpus;
 pub use sync_batch_normalization::{SyncBatchNormalization, sync_batch_normalization};
 pub use threads::Threads;
 pub use transport::{CollectiveCall, Transport};

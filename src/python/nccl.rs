@@ -2,11 +2,15 @@
 
 use super::array::PyNdArray;
 use super::errors;
+use super::variable::PyVariable;
+use crate::communicator::SumOverGpus;
+use crate::function::call_one;
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::cuda::{self, GpuGroup, GroupPlace, GroupSums};
 use nnrs_kernels::error::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -22,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 /// arrays that are elsewhere are brought there.
 #[pyclass(frozen, name = "NcclGroup", module = "nnrs._core")]
 struct PyNcclGroup {
-    group: GpuGroup,
+    group: Arc<GpuGroup>,
 }
 
 /// A name for a new group, to be told to all its members.
@@ -69,7 +73,21 @@ impl PyNcclGroup {
         let timeout = Duration::try_from_secs_f64(timeout).unwrap_or(Duration::MAX).min(LONGEST);
         let place = GroupPlace { id, rank, size, timeout };
         let group = errors::detached(py, || GpuGroup::join(cuda::gpu(device_id)?, place, name))?;
-        Ok(PyNcclGroup { group })
+        Ok(PyNcclGroup { group: Arc::new(group) })
+    }
+
+    /// A function of a graph: the sum of `x` over all members, by the GPUs alone, so that its runs may be captured.
+    fn sum_of(&self, py: Python<'_>, x: &PyVariable) -> PyResult<PyVariable> {
+        let x = x.var();
+        errors::run(py, || call_one(SumOverGpus::new(&self.group), &[x])).map(PyVariable::new)
+    }
+
+    /// Waits until all that was asked for is over, and leaves the group.
+    fn leave(&self, py: Python<'_>) -> PyResult<()> {
+        errors::detached(py, || -> Result<(), Error> {
+            self.group.leave();
+            Ok(())
+        })
     }
 
     /// Each array becomes the sum of it over all members: in the order of ranks if `ordered`, else as NCCL likes.

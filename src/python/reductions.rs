@@ -18,21 +18,24 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// `out` becomes the sum of the rows from first to last, divided where that is asked for.
 ///
 /// Whole numbers wrap around, as NumPy's do, and quotients of them are cut off towards zero. Both arrays are contiguous and
-/// of one type; `out` has the shape of a row, and may be the memory of the only one.
+/// of one type; `out` has the shape of a row, and may be the memory of the only one. `alone`: by this thread, so that a graph that
+/// another one computes meanwhile keeps the other threads.
 #[pyfunction]
-#[pyo3(signature = (rows, out, divide_by=1))]
+#[pyo3(signature = (rows, out, divide_by=1, alone=false))]
 fn ordered_sum(
     py: Python<'_>,
     rows: &Bound<'_, PyUntypedArray>,
     out: &Bound<'_, PyUntypedArray>,
     divide_by: usize,
+    alone: bool,
 ) -> PyResult<()> {
+    let by = if alone { SumBy::Caller } else { SumBy::Pool };
     let (dtype, count) = finish::calling(py, || checked(rows, out, divide_by))?;
     let (from, to, n) = (address(rows), address(out), out.len());
     let sum = || {
         // SAFETY: as many numbers of the type, contiguous and aligned, of arrays that the caller holds; `checked` has seen
         // to it that they are apart. That other threads may write to them meanwhile is what NumPy's own sums have too.
-        unsafe { ordered_sum_at(dtype, from as *const u8, count, to as *mut u8, n, divide_by, SumBy::Pool) };
+        unsafe { ordered_sum_at(dtype, from as *const u8, count, to as *mut u8, n, divide_by, by) };
         Ok(())
     };
     match rows.len() * dtype.size() < LARGE {

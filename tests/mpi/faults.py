@@ -54,9 +54,12 @@ FAULTS = {
 sys.stdout.write("started\n")
 sys.stdout.flush()
 FAULTS[how]()
+begin = time.monotonic()
 try:
     comm.all_reduce(x)
 except C.CommunicatorError:
+    sys.stdout.write(f"told after {time.monotonic() - begin:.2f} s\n")
+    sys.stdout.flush()
     if how != "caught":
         raise
     try:

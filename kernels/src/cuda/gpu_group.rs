@@ -1,46 +1,57 @@
 //! Collectives of arrays on GPUs, over a `DeviceGroup`. All is asked for in order with the device's other work: nobody waits for
 //! the device, and nothing goes by the host.
-//!
-//! Sums in the order of ranks are made here: each device gets its part of the numbers from all, adds, and hands the sum out. That
-//! is as many bytes as the library's own sum, which is made in an order that it chooses.
+//! Sums are in `group_sums.rs`.
 
 use super::Gpu;
-use super::gpu_sums::sum_rows;
-use super::group::{DeviceCollective, DeviceGroup, DeviceMove, DevicePieces, DeviceSum, GROUP_ID, GroupPlace};
+use super::group::{DeviceCollective, DeviceGroup, DeviceMove, DevicePieces, GROUP_ID, GroupPlace};
+use super::group_sums::GroupSums;
 use super::group_watch::GroupWatch;
 use crate::array::{Data, NdArray, Place};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Arrays of fewer elements go together, by copies into one piece of memory.
 const SMALL: usize = 1 << 15;
-/// Up to so many numbers, counted over all devices, all are sent to all: one exchange is quicker than two of parts.
-const FEW: usize = 1 << 13;
-/// Numbers that are summed at a time, at most: as many are needed beside them.
-const SEGMENT: usize = 1 << 25;
 
-/// How a sum over devices is made.
-#[derive(Clone, Copy, Debug)]
-pub struct GroupSums {
-    /// In the order of ranks; if not, in one of the library's.
-    pub ordered: bool,
-    /// Sums are divided by the number of devices.
-    pub mean: bool,
-    /// What numbers are multiplied by before.
-    pub scale: f64,
-    /// Small arrays go together.
-    pub packed: bool,
-}
-
-/// A GPU in a group.
+/// A GPU in a group, whose members, of one process or of several, exchange arrays by NCCL.
+///
+/// All members ask for the same collectives in the same order, each from one thread at a time. A collective is asked for in order
+/// with the GPU's other work, and nobody waits for it; where it does not come to its end within the timeout, a thread that watches
+/// ends the group, and the next call, or the next reading of a result, is an error that names rank, group and collective.
+/// A group ends with the value, or by [`GpuGroup::leave`]: a program that keeps it in a static variable calls that before it ends.
+///
+/// ```
+/// use nnrs_kernels::cuda::{gpu, GpuGroup, GroupPlace, GroupSums};
+/// use nnrs_kernels::NdArray;
+/// use std::time::Duration;
+///
+/// let (Ok(first), Ok(second)) = (gpu(0), gpu(1)) else { return Ok(()) }; // fewer than two
+/// let Ok(id) = first.group_id() else { return Ok(()) }; // no NCCL
+/// let work = |gpu, rank: usize| -> nnrs_kernels::Result<Vec<f32>> {
+///     let place = GroupPlace { id: id.clone(), rank, size: 2, timeout: Duration::from_secs(60) };
+///     let group = GpuGroup::join(gpu, place, "world")?;
+///     let x = NdArray::from_slice(&[rank as f32 + 1.0, 5.0], [2].into())?;
+///     group.all_reduce(&[x.clone()], &GroupSums::default())?;
+///     x.to_vec()
+/// };
+/// let (one, two) = std::thread::scope(|s| {
+///     let other = s.spawn(|| work(second, 1));
+///     (work(first, 0), other.join().unwrap())
+/// });
+/// assert_eq!(one?, [3.0, 10.0]);
+/// assert_eq!(two?, [3.0, 10.0]);
+/// # Ok::<(), nnrs_kernels::Error>(())
+/// ```
 pub struct GpuGroup {
-    gpu: &'static Gpu,
-    rank: usize,
-    size: usize,
+    pub(super) gpu: &'static Gpu,
+    pub(super) rank: usize,
+    pub(super) size: usize,
     group: Arc<dyn DeviceGroup>,
     watch: Arc<GroupWatch>,
+    has_left: AtomicBool,
 }
 
 /// Arrays of one type as one piece of memory.
@@ -79,7 +90,21 @@ impl GpuGroup {
         gpu.kernel("gpu_sums", "scale")?;
         let group = gpu.driver.join_group(&place)?;
         let whose = format!("rank {rank} of {size} in group '{name}'");
-        Ok(GpuGroup { gpu, rank, size, group, watch: Arc::new(GroupWatch::new(whose, place.timeout, Some(gpu))) })
+        let watch = Arc::new(GroupWatch::new(whose, place.timeout, Some(gpu)));
+        Ok(GpuGroup { gpu, rank, size, group, watch, has_left: AtomicBool::new(false) })
+    }
+
+    /// Waits until what was asked for is over, and leaves the group; later collectives are errors. Graphs that have collectives of
+    /// it in captured runs are not to be run any more. Once is enough.
+    pub fn leave(&self) {
+        if self.has_left.swap(true, SeqCst) || self.gpu.check_fork().is_err() || !self.watch.close(&*self.group) {
+            return;
+        }
+        // What fails here has failed before.
+        let _ = self.gpu.driver.inside(&mut || {
+            self.group.leave();
+            Ok(())
+        });
     }
 
     /// Each array becomes the sum of it over all devices.
@@ -90,6 +115,19 @@ impl GpuGroup {
             self.put(&pack)?;
         }
         Ok(())
+    }
+
+    /// `y` becomes the sum of `x` over all devices, in the order of ranks. Both are this device's.
+    ///
+    /// # Errors
+    /// Memory that is elsewhere.
+    #[doc(hidden)]
+    pub fn sum_of(&self, x: &Data, y: &Data) -> Result<()> {
+        if y.place() != self.place() || x.place() != self.place() {
+            return Err(Error::arg("x", "an array of the GPU that is in the group").actual("one that is elsewhere"));
+        }
+        y.take(x)?;
+        if y.is_empty() { Ok(()) } else { self.sum(y, &GroupSums::default()) }
     }
 
     /// Each array becomes the sum of it over all devices on that of rank `to`, and stays elsewhere.
@@ -156,90 +194,6 @@ impl GpuGroup {
         self.write(y, &sum)
     }
 
-    // --- sums ---------------------------------------------------------------------------------------------------------
-
-    /// How the library makes such sums; `None` where they are made here.
-    fn by_library(&self, dtype: DType, sums: &GroupSums) -> Option<DeviceSum> {
-        match dtype {
-            _ if sums.ordered => None,
-            DType::I16 | DType::U16 => None,
-            DType::Bool => Some(DeviceSum::Any),
-            _ if sums.mean && dtype.is_float() => Some(DeviceSum::Mean),
-            _ => Some(DeviceSum::Sum),
-        }
-    }
-
-    fn divisor(&self, sums: &GroupSums) -> usize {
-        if sums.mean { self.size } else { 1 }
-    }
-
-    fn sum(&self, x: &Data, sums: &GroupSums) -> Result<()> {
-        if let Some(how) = self.by_library(x.dtype(), sums) {
-            self.ask(DeviceMove::AllReduce(how), x.len(), x, x)?;
-            return self.divide(x, sums);
-        }
-        let divide = self.divisor(sums);
-        if x.len() * self.size <= FEW {
-            let rows = self.memory(x.dtype(), x.len() * self.size)?;
-            self.ask(DeviceMove::AllGather, x.len(), x, &rows)?;
-            return sum_rows(x, &rows, divide);
-        }
-        for part in segments(x) {
-            let cuts = even_cuts(part.len(), self.size);
-            self.sum_own_part(&part, &cuts, &piece(&part, &cuts[self.rank]), divide)?;
-            self.hand_out(&part, &cuts)?;
-        }
-        Ok(())
-    }
-
-    /// As [`sum`](GpuGroup::sum) for one device alone; `x` stays what it is on the others.
-    fn sum_to(&self, x: &Data, to: usize, sums: &GroupSums) -> Result<()> {
-        if let Some(how) = self.by_library(x.dtype(), sums) {
-            self.ask(DeviceMove::Reduce(how, to), x.len(), x, x)?;
-            return if to == self.rank { self.divide(x, sums) } else { Ok(()) };
-        }
-        for part in segments(x) {
-            let cuts = even_cuts(part.len(), self.size);
-            let own = self.memory(x.dtype(), cuts[self.rank].len())?;
-            self.sum_own_part(&part, &cuts, &own, self.divisor(sums))?;
-            let send = (0..self.size).map(|i| 0..if i == to { own.len() } else { 0 }).collect();
-            let receive = cuts.iter().map(|c| if to == self.rank { c.clone() } else { 0..0 }).collect();
-            self.pieces(send, receive, &own, &part)?;
-        }
-        Ok(())
-    }
-
-    /// `y` becomes the sum over all devices of this one's part of `x`.
-    fn sum_own_part(&self, x: &Data, cuts: &[Range<usize>], y: &Data, divide: usize) -> Result<()> {
-        let n = cuts[self.rank].len();
-        let rows = self.memory(x.dtype(), n * self.size)?;
-        self.pieces(cuts.to_vec(), (0..self.size).map(|i| i * n..(i + 1) * n).collect(), x, &rows)?;
-        if n == 0 { Ok(()) } else { sum_rows(&y.within(0, n), &rows, divide) }
-    }
-
-    /// Each device gives its part of `x` to all others.
-    fn hand_out(&self, x: &Data, cuts: &[Range<usize>]) -> Result<()> {
-        let others = |own: bool, c: &Range<usize>| if own { 0..0 } else { c.clone() };
-        let send = (0..self.size).map(|i| others(i == self.rank, &cuts[self.rank])).collect();
-        let receive = cuts.iter().enumerate().map(|(i, c)| others(i == self.rank, c)).collect();
-        self.pieces(send, receive, x, x)
-    }
-
-    /// What the library leaves to be done for a mean: it divides floats alone.
-    fn divide(&self, x: &Data, sums: &GroupSums) -> Result<()> {
-        let is_due = sums.mean && !x.dtype().is_float() && x.dtype() != DType::Bool;
-        if is_due { sum_rows(x, x, self.size) } else { Ok(()) }
-    }
-
-    fn scale(&self, x: &Data, factor: f64) -> Result<()> {
-        if factor == 1.0 {
-            return Ok(());
-        }
-        let launch = self.gpu.launch("gpu_sums", "scale")?.array(x).double(factor).size(x.len());
-        // SAFETY: the array has that many elements of its type.
-        unsafe { launch.run(self.gpu.grid(x.len())) }
-    }
-
     // --- memory -------------------------------------------------------------------------------------------------------
 
     fn place(&self) -> Place {
@@ -247,7 +201,7 @@ impl GpuGroup {
     }
 
     /// Memory beside the arrays; given back, it goes to later work at the earliest.
-    fn memory(&self, dtype: DType, n: usize) -> Result<Data> {
+    pub(super) fn memory(&self, dtype: DType, n: usize) -> Result<Data> {
         Data::new_at(self.place(), dtype, n)
     }
 
@@ -307,14 +261,23 @@ impl GpuGroup {
 
     // --- calls --------------------------------------------------------------------------------------------------------
 
-    fn pieces(&self, send: Vec<Range<usize>>, receive: Vec<Range<usize>>, from: &Data, to: &Data) -> Result<()> {
+    pub(super) fn pieces(
+        &self,
+        send: Vec<Range<usize>>,
+        receive: Vec<Range<usize>>,
+        from: &Data,
+        to: &Data,
+    ) -> Result<()> {
         self.ask(DeviceMove::Pieces(Arc::new(DevicePieces { send, receive })), 0, from, to)
     }
 
-    fn ask(&self, what: DeviceMove, count: usize, from: &Data, to: &Data) -> Result<()> {
+    pub(super) fn ask(&self, what: DeviceMove, count: usize, from: &Data, to: &Data) -> Result<()> {
         let call = DeviceCollective { what, dtype: from.dtype(), count };
         let fits = call.reads(self.rank, self.size) <= from.len() && call.writes(self.rank, self.size) <= to.len();
         assert!(fits, "a collective within its arrays");
+        if self.has_left.load(SeqCst) {
+            return Err(self.watch.has_left(&call.to_string()));
+        }
         let _asking = self.watch.begin(&self.group, &call.to_string())?;
         let _turn = self.gpu.turn()?;
         let asked = self.gpu.driver.inside(&mut || {
@@ -354,26 +317,6 @@ impl ArrayPack {
 
 impl Drop for GpuGroup {
     fn drop(&mut self) {
-        if self.gpu.check_fork().is_err() || !self.watch.close(&*self.group) {
-            return;
-        }
-        // What fails here has failed before.
-        let _ = self.gpu.driver.inside(&mut || {
-            self.group.leave();
-            Ok(())
-        });
+        self.leave();
     }
-}
-
-fn piece(x: &Data, part: &Range<usize>) -> Data {
-    x.within(part.start, part.len())
-}
-
-fn segments(x: &Data) -> impl Iterator<Item = Data> + '_ {
-    (0..x.len()).step_by(SEGMENT).map(|from| x.within(from, SEGMENT.min(x.len() - from)))
-}
-
-/// Parts whose lengths differ by one at most.
-fn even_cuts(n: usize, parts: usize) -> Vec<Range<usize>> {
-    (0..parts).map(|i| n * i / parts..n * (i + 1) / parts).collect()
 }

@@ -15,7 +15,9 @@ pub const GROUP_ID: usize = 128;
 pub struct GroupPlace {
     /// The group's name.
     pub id: Vec<u8>,
+    /// Its number, from 0.
     pub rank: usize,
+    /// How many there are.
     pub size: usize,
     /// How long to wait for the others.
     pub timeout: Duration,

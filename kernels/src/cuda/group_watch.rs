@@ -92,6 +92,11 @@ impl GroupWatch {
         Error::new(ErrorKind::Device, format!("{}: {what}", self.whose))
     }
 
+    /// The error of a collective that is asked for behind the end.
+    pub(super) fn has_left(&self, what: &str) -> Error {
+        self.error(&format!("{what}: it has left the group"))
+    }
+
     fn watch(&self, group: &dyn DeviceGroup) {
         if let Some(why) = self.look_on(group) {
             self.fail(group, why);

@@ -22,6 +22,7 @@ mod generated;
 pub(crate) mod gpu_group;
 mod gpu_sums;
 pub(crate) mod group;
+mod group_sums;
 mod group_watch;
 pub mod launch;
 #[cfg(feature = "cuda")]
@@ -48,9 +49,10 @@ pub(crate) mod vendor;
 use driver::Driver;
 pub use driver::Properties;
 pub use generated::{compiler, set_compiler};
-pub use gpu_group::{GpuGroup, GroupSums};
+pub use gpu_group::GpuGroup;
 pub use gpu_sums::sum_over_gpus;
 pub use group::GroupPlace;
+pub use group_sums::GroupSums;
 #[cfg(feature = "cuda")]
 pub use library::set_package_folders;
 pub use replays::{graphs, set_graphs};

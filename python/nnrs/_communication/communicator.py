@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._core import NdArray
+from .._core import NcclGroup, NdArray
 from .._errors import ArgumentError, check_flag, check_integer, check_list, check_number, check_type, message
+from .._modes import get_current_context
 from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
@@ -143,6 +144,14 @@ class Communicator(Membership):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _gpus(self, here: str, group: str) -> NcclGroup | None:
+        """The GPUs by which a graph that is made now sums, which all join together; None: it sums by the host."""
+        t = self._member(here, group).transport
+        if not isinstance(t, NcclTransport) or not t.is_of(get_current_context()):
+            return None
+        self._run(here, group, "the group of GPUs", lambda t: t.join())  # type: ignore[attr-defined]
+        return t.devices
+
     def _exchange(self, t: Transport) -> Exchange:
         return self._devices if isinstance(t, NcclTransport) else self._host
 
@@ -198,7 +207,11 @@ class _PackSender:
         made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, self._sent)
         self._puts += made.puts
         self._sent += 1
-        return comm._line.submit(s.name, s.group, s.transport, made.steps, is_free=made.is_free)
+        sent = comm._line.submit(s.name, s.group, s.transport, made.steps, is_free=made.is_free)
+        if not made.is_free:
+            # Asked for here and now on all: graphs ask for collectives of the same GPUs (synchronized normalization).
+            comm._line.wait(sent)
+        return sent
 
     def finish(self, last: Collective) -> None:
         self._comm._line.wait(last)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._errors import ArgumentError, CommunicatorError, DeviceError, Error, message
-from .reductions import Steps, until
+from .reductions import Steps, thread, until
 from .transport import Call, Transport, block_cuts
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
@@ -53,11 +53,15 @@ class Line:
         self._stuck: list[Steps] = []
         self._mover: threading.Thread | None = None
         self._found: BaseException | None = None
+        self._process = os.getpid()
 
     def submit(
         self, name: str, group: str, transport: Transport, steps: Callable[[], Steps], is_free: bool = False
     ) -> Collective:
         """Let a collective stand behind the others; its steps are made when its turn has come."""
+        if transport.size > 1 and os.getpid() != self._process:  # the lock may be held by a thread that is not here
+            why = "a fork of the process that made it cannot take part: its messages would be taken for that process's"
+            raise CommunicatorError(f"{name} (group {group!r}): {why}")
         with self._lock:
             self._check()
             number = self._counts[group] = self._counts.get(group, 0) + 1
@@ -88,6 +92,7 @@ class Line:
 
     def _move(self) -> None:
         """What the thread does; it ends when there has been nothing to do for a while."""
+        thread.computes_beside = True
         last = time.monotonic()
         while threading.main_thread().is_alive():
             time.sleep(PAUSE)

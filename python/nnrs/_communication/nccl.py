@@ -7,6 +7,9 @@ host.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import weakref
 from collections.abc import Generator, Sequence
 
 import numpy as np
@@ -19,6 +22,7 @@ from .reductions import Steps, until
 from .transport import Call, Poll, Transport
 
 ID_BYTES = 128
+_joined_groups: weakref.WeakSet[NcclTransport] = weakref.WeakSet()
 
 
 def gpu_number(context: Context) -> int | None:
@@ -69,6 +73,10 @@ class NcclTransport(Transport):
         assert self._devices is not None, "joined first"
         return self._devices
 
+    def is_of(self, context: Context) -> bool:
+        """Whether a context computes on this process's GPU."""
+        return gpu_number(context) == (gpu_number(self._context) or 0)
+
     def join(self) -> Steps:
         """Join with all others, once: the first rank makes a name for the group and tells it."""
         if self._devices is not None:
@@ -85,6 +93,21 @@ class NcclTransport(Transport):
         if not name.any():
             raise CommunicatorError(f"rank {self.rank} of group {self._group!r}: rank 0 could not begin with NCCL")
         self._devices = NcclGroup(number, self.rank, self.size, name.tobytes(), self._group, self._timeout)
+        if not _joined_groups:
+            atexit.register(_settle_all)  # now, so that it comes before the end of the words
+        _joined_groups.add(self)
+
+    def settle(self) -> None:
+        """Wait until all that was asked for is over; a group that has failed ends all processes with an error."""
+        try:
+            _core.cuda_synchronize(gpu_number(self._context) or 0)
+        except _core.Error:
+            self.broken()
+
+    def leave(self) -> None:
+        """Leave NCCL's group; one that has failed has ended before."""
+        if self._devices is not None:
+            self._devices.leave()
 
     def subset(self, ranks: Sequence[int], name: str) -> Transport | None:
         words = self._words.subset(ranks, name)
@@ -115,6 +138,24 @@ class NcclTransport(Transport):
 
     def abort(self) -> None:
         self._words.abort()
+
+
+# At a program's end its GPU's work has to be over, then all processes meet (control.py, where one that has failed ends
+# all), and then they leave NCCL's groups: what one of them frees, no other one reads. Not when Python takes modules
+# apart, by when a driver may be gone.
+
+
+def _settle_all() -> None:
+    for transport in list(_joined_groups):
+        with contextlib.suppress(Exception):
+            transport.settle()
+
+
+@atexit.register
+def _leave_all() -> None:
+    for transport in list(_joined_groups):
+        with contextlib.suppress(Exception):
+            transport.leave()
 
 
 class DeviceExchange(Exchange):

@@ -8,6 +8,7 @@ arrays were packed. It costs what a ring costs: each number travels twice.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,6 +40,20 @@ class Scratch:
         return self._kept[key][:count]
 
 
+class Thread(threading.local):
+    """What is to be known of the thread that runs here."""
+
+    computes_beside = False
+    """Whether another one runs the script meanwhile, whose functions are to have the engine's threads."""
+
+
+thread = Thread()
+
+
+def _sum(rows: np.ndarray, out: np.ndarray, divide_by: int) -> None:
+    ordered_sum(rows, out, divide_by, thread.computes_beside)
+
+
 def until(poll: Poll) -> Steps:
     """Goes on when a move is over."""
     while not poll():
@@ -50,7 +65,7 @@ def _sum_own_part(t: Transport, x: np.ndarray, cuts: Sequence[int], scratch: Scr
     own = x[cuts[t.rank] : cuts[t.rank + 1]]
     received = scratch("received", x.dtype, own.size * t.size).reshape(t.size, own.size)
     yield from until(t.all_to_all(x, cuts, received))
-    ordered_sum(received, own, divide_by)
+    _sum(received, own, divide_by)
 
 
 def _segments(t: Transport, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -67,7 +82,7 @@ def all_reduce(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1
         rows = scratch("received", x.dtype, x.size * t.size).reshape(t.size, x.size)
         rows[t.rank] = x
         yield from all_gather(t, rows)
-        ordered_sum(rows, x, divide_by)
+        _sum(rows, x, divide_by)
         return
     for part in _segments(t, x):
         cuts = even_cuts(part.size, t.size)
@@ -79,7 +94,7 @@ def all_reduce_by_transport(t: Transport, x: np.ndarray, scratch: Scratch, divid
     """The same in the transport's own order of sums."""
     if x.size:
         yield from until(t.all_reduce(x))
-        ordered_sum(x[None], x, divide_by)
+        _sum(x[None], x, divide_by)
 
 
 def reduce(t: Transport, x: np.ndarray, dst: int, scratch: Scratch, divide_by: int = 1) -> Steps:

@@ -17,12 +17,13 @@ from .. import functions as F
 from .._borrowed import borrower
 from .._errors import ArgumentError, message
 from .._messages import message_class
-from .._modes import context_scope, set_default_context
+from .._modes import context_scope
 from ..core.graph_def import ProtoGraph, ProtoNetwork, ProtoVariable
-from ..ext_utils import get_extension_context
 from ..logger import logger
 from ..parameter import get_current_parameter_scope
+from ._load_contexts import context_of, default_context
 from ._loops import expand_loops
+from .communicator_util import current_communicator
 from .save import _SOLVERS
 
 __all__ = ["base_load", "link_components", "load", "restore_optimizer_state"]
@@ -99,7 +100,7 @@ def base_load(
     if not exclude_parameter:
         _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
         _core.set_parameters(here, records)
-    info.default_context = _default_context(info.proto, context)
+    info.default_context = default_context(info.proto, context)
     info.global_config = SimpleNamespace(default_context=info.default_context)
     if info.proto.HasField("training_config"):
         info.training_config = _training(info.proto.training_config)
@@ -153,34 +154,10 @@ def restore_optimizer_state(optimizer: Any) -> None:
             optimizer.solver.load_states(path)
 
 
-def _default_context(proto: Any, wanted: str | None) -> Any:
-    if wanted is not None:
-        name, _, device = wanted.partition(":")
-        return get_extension_context(name, device_id=device or "0")
-    if not proto.HasField("global_config"):
-        return get_extension_context("cpu")
-    found = _context(proto.global_config.default_context)
-    set_default_context(found)
-    return found
-
-
-def _context(proto: Any) -> Any:
-    """A context of a file; one of a GPU that is not here is the CPU's."""
-    backends = list(proto.backends) or _old_backends(proto)
-    on_gpu = next((b for b in backends if b.startswith(("cudnn", "cuda"))), None)
-    kind = next((b.partition(":")[2] for b in backends if ":" in b), "") or "float"
-    if on_gpu is not None:
-        try:
-            return get_extension_context(on_gpu.partition(":")[0], device_id=proto.device_id or "0", type_config=kind)
-        except (RuntimeError, ImportError, ValueError) as error:
-            logger.warning("The file asks for a GPU, but there is none that can be used: %s", error)
-    return get_extension_context("cpu", type_config=kind)
-
-
-def _old_backends(proto: Any) -> list[str]:
-    """Files of old versions say 'cpu|cuda' and 'default|cudnn'."""
-    found = [b.strip() for b in f"{proto.compute_backend}|{proto.backend}".split("|")]
-    return [b for b in found if b in ("cudnn", "cuda", "cpu")]
+def _shared(steps: int, least: int = 0) -> int:
+    """How many steps it are for each of the processes that train together, as NNabla counts them."""
+    comm = current_communicator()
+    return steps if comm is None else max(steps // comm.size, least)
 
 
 def _training(proto: Any) -> SimpleNamespace:
@@ -196,19 +173,21 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
     """A dataset; its `data_iterator` is a function that opens it, which nothing does before."""
     made = SimpleNamespace(uri=d.uri, cache_dir=d.cache_dir, normalize=not d.no_image_normalization, data_iterator=None)
     if prepare:
-        made.data_iterator = lambda: _data_iterator(d, index, made.normalize)
+        made.data_iterator = lambda overwrite_cache=d.overwrite_cache: _data_iterator(
+            d, index, made.normalize, overwrite_cache
+        )
     return made
 
 
-def _data_iterator(d: Any, index: int, normalize: bool) -> Any:
+def _data_iterator(d: Any, index: int, normalize: bool, overwrite_cache: bool) -> Any:
     from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
 
     options: dict[str, Any] = {"rng": np.random.RandomState(index), "normalize": normalize}
     has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
     if d.cache_dir and d.create_cache_explicitly:
-        _create_cache(d, index)
+        _create_cache(d, index, overwrite_cache)
         return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
-    if has_cache and not d.overwrite_cache:
+    if has_cache and not overwrite_cache:
         return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
     if d.cache_dir:
         os.makedirs(d.cache_dir, exist_ok=True)
@@ -216,11 +195,11 @@ def _data_iterator(d: Any, index: int, normalize: bool) -> Any:
     return data_iterator.data_iterator_csv_dataset(d.uri, d.batch_size, d.shuffle, **options)
 
 
-def _create_cache(d: Any, index: int) -> None:
+def _create_cache(d: Any, index: int, overwrite: bool) -> None:
     """Write a dataset's cache, unless it is there and is to stay."""
     from .create_cache import CreateCache
 
-    if os.path.exists(os.path.join(d.cache_dir, "cache_index.csv")) and not d.overwrite_cache:
+    if os.path.exists(os.path.join(d.cache_dir, "cache_index.csv")) and not overwrite:
         return
     logger.log(99, 'Creating cache data for "%s"', d.uri)
     CreateCache(d.uri, rng=np.random.RandomState(index), shuffle=d.shuffle).create(d.cache_dir, normalize=False)
@@ -238,13 +217,13 @@ def _executor(e: Any) -> SimpleNamespace:
 
 
 def _optimizer(info: Any, o: Any) -> SimpleNamespace:
-    made = SimpleNamespace(proto=o, name=o.name, order=o.order, network=None, comm=None)
-    made.start_iter, made.end_iter = max(o.start_iter, 0), max(o.end_iter, 0)
+    made = SimpleNamespace(proto=o, name=o.name, order=o.order, network=None, comm=current_communicator())
+    made.start_iter, made.end_iter = (_shared(n - 1) + 1 if n > 0 else 0 for n in (o.start_iter, o.end_iter))
     made.update_interval = o.update_interval if o.update_interval > 0 else 1
     made.weight_decay = o.solver.weight_decay
     made.lr_decay = o.solver.lr_decay if o.solver.lr_decay > 0 else 1.0
     made.lr_decay_interval = o.solver.lr_decay_interval if o.solver.lr_decay_interval > 0 else 1
-    context = _context(o.solver.context) if o.solver.context.backends else info.default_context
+    context = context_of(o.solver.context) if o.solver.context.backends else info.default_context
     with context_scope(context):
         made.solver = _solver(o.solver)
     made.scheduler = _scheduler(o.solver, made)
@@ -274,21 +253,21 @@ def _scheduler(proto: Any, optimizer: Any) -> Any:
     made: Any
     if kind == "Polynomial":
         p = proto.polynomial_scheduler_param
-        made = schedulers.PolynomialScheduler(rate, p.max_iter, p.power)
+        made = schedulers.PolynomialScheduler(rate, _shared(p.max_iter), p.power)
     elif kind == "Cosine":
-        made = schedulers.CosineScheduler(rate, proto.cosine_scheduler_param.max_iter)
+        made = schedulers.CosineScheduler(rate, _shared(proto.cosine_scheduler_param.max_iter))
     elif kind == "Exponential":
         p = proto.exponential_scheduler_param
-        made = schedulers.ExponentialScheduler(rate, p.gamma, max(p.iter_interval, 1))
+        made = schedulers.ExponentialScheduler(rate, p.gamma, _shared(max(p.iter_interval, 1), least=1))
     elif kind == "Step":
         p = proto.step_scheduler_param
-        made = schedulers.StepScheduler(rate, p.gamma, list(p.iter_steps))
+        made = schedulers.StepScheduler(rate, p.gamma, [_shared(n) for n in p.iter_steps])
     elif kind == "":
-        made = schedulers.ExponentialScheduler(rate, optimizer.lr_decay, optimizer.lr_decay_interval)
+        made = schedulers.ExponentialScheduler(rate, optimizer.lr_decay, _shared(optimizer.lr_decay_interval, least=1))
     else:
         known = "Polynomial, Cosine, Exponential or Step"
         raise ArgumentError(message("load", "lr_scheduler_type", known, repr(kind)))
-    warmup = proto.linear_warmup_scheduler_param.warmup_iter
+    warmup = _shared(proto.linear_warmup_scheduler_param.warmup_iter)
     if proto.lr_warmup_scheduler_type == "Linear" and warmup > 0:
         made = schedulers.LinearWarmupScheduler(made, warmup)
     return made

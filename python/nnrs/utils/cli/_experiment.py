@@ -96,12 +96,17 @@ def feed(
         let_data_to_variable(v.variable_instance, values, variable_name=v.name)
 
 
-def backward(o: Any) -> None:
-    """Run an optimizer's graph back from its losses, each of which is the mean of its elements."""
+def backward(o: Any, reduces: Any = None) -> None:
+    """Run an optimizer's graph back from its losses, each of which is the mean of its elements.
+
+    Args:
+        o: The optimizer.
+        reduces: A communicator's callback for the gradients, or None.
+    """
     losses = [v.variable_instance for v in o.loss_variables]
     for loss in losses if len(losses) > 1 else ():
         loss.grad.fill(1.0 / max(loss.size, 1))
-    o.target.backward(grad=1.0 / max(losses[0].size, 1), clear_buffer=True)
+    o.target.backward(grad=1.0 / max(losses[0].size, 1), clear_buffer=True, communicator_callbacks=reduces)
 
 
 def mean_of(variables: Sequence[Any]) -> float:

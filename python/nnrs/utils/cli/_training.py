@@ -19,6 +19,7 @@ from .. import callback
 from ..progress import progress
 from ._experiment import backward, feed, mean_of, read_batch
 from ._progress import beside_bars
+from ._ranks import Ranks
 from ._results import Results, latest, load_train_state
 
 _REPORT = "monitoring_report.yml"
@@ -31,11 +32,12 @@ class Training:
     Args:
         args: What the command line says.
         info: What is trained, as `load` gives it.
-        results: Writes parameters.
+        results: Writes parameters; None where another process does.
+        ranks: The processes that train together.
     """
 
-    def __init__(self, args: Any, info: Any, results: Results) -> None:
-        self._args, self._info, self._results = args, info, results
+    def __init__(self, args: Any, info: Any, results: Results | None, ranks: Ranks) -> None:
+        self._args, self._info, self._results, self._ranks = args, info, results, ranks
         self._config = info.training_config
         self._files = contextlib.ExitStack()
         self._iterators: dict[str, Any] = {}
@@ -62,28 +64,27 @@ class Training:
     def _open(self, kind: str, name: str) -> None:
         """Open a dataset: once for the optimizers, once for the monitors."""
         if kind + name not in self._iterators:
-            dataset = self._info.datasets[name]
-            self._iterators[kind + name] = self._files.enter_context(dataset.data_iterator())
+            self._iterators[kind + name] = self._ranks.open(self._info.datasets[name], self._files)
 
     def run(self) -> bool:
         """Train; False if the cost is no number or time is up."""
         x = self._config
         last_epoch = self._resume() if self._args.resume else 0
-        path = os.path.join(self._args.outdir, _REPORT)
-        if not last_epoch:
-            _write_text(path, "")
+        self._ranks.share_parameters()
+        if not last_epoch and self._ranks.is_first:
+            _write_text(os.path.join(self._args.outdir, _REPORT), "")
         logger.log(99, "Training epoch %d of %d begin", last_epoch + 1, x.max_epoch)
         callback.update_status(("epoch.max", x.max_epoch))
         callback.update_status(("epoch.current", min(last_epoch + 1, x.max_epoch)))
         callback.update_status("processing", True, time.time())
-        limit = callback.get_timelimit(self._args)
+        limit = self._ranks.first_says(callback.get_timelimit(self._args))
         first, total = last_epoch * x.iter_per_epoch, x.max_epoch * x.iter_per_epoch
         clock = SimpleNamespace(start_time=time.time(), past_time=0.0, estimate_time=0.0, remain_time=0.0)
         for iteration in range(first, total):
             self._step(iteration)
             _tell(clock, (iteration + 1 - first) / (total - first))
             callback.update_time_train(prediction=clock.estimate_time)
-            if 0 < limit < clock.estimate_time:
+            if limit > 0 and self._ranks.first_says(clock.estimate_time > limit):
                 text = "Expected training time (%.3fs) will exceed time limit (%ss)."
                 logger.log(99, text, clock.estimate_time, limit)
                 return False
@@ -91,12 +92,17 @@ class Training:
                 epoch = iteration // x.iter_per_epoch + 1
                 if not self._end_epoch(epoch, clock):
                     return False
-                if not callback.check_training_time(self._args, self._info, clock, epoch, last_epoch):
-                    self._results.save("current", epoch, force=True)
+                on = callback.check_training_time(self._args, self._info, clock, epoch, last_epoch)
+                if not self._ranks.first_says(bool(on)):
+                    self._save("current", epoch, force=True)
                     return False
         if first < total:
-            self._results.save("current", x.max_epoch, force=True)
+            self._save("current", x.max_epoch, force=True)
         return True
+
+    def _save(self, suffix: str, epoch: int, force: bool = False) -> None:
+        if self._results is not None:
+            self._results.save(suffix, epoch, force)
 
     def _resume(self) -> int:
         """Take up the newest result and return its epoch, 0 where there is none."""
@@ -106,6 +112,10 @@ class Training:
         else:
             self._best = _best_of(os.path.join(self._args.outdir, _REPORT))
         found = latest(self._args.outdir)
+        last = found[1] if found is not None else 0
+        if last != self._ranks.first_says(last):
+            text = "a folder with the same results for all processes"
+            raise FileError(message("train", "outdir", text, repr(self._args.outdir)))
         if found is None:
             return 0
         logger.log(99, "Load parameter from [%s]", os.path.basename(found[0]))
@@ -127,8 +137,9 @@ class Training:
             o.target.forward(clear_no_need_grad=True)
             if iteration % o.update_interval == 0:
                 o.solver.zero_grad()
-            backward(o)
-            if iteration % o.update_interval == o.update_interval - 1:
+            last = iteration % o.update_interval == o.update_interval - 1
+            backward(o, self._ranks.reduces(o.parameters.values()) if last else None)
+            if last:
                 self._update(o, iteration)
             self._losses = o.loss_variables
             self._count += self._counted != iteration
@@ -175,23 +186,28 @@ class Training:
         cost, self._losses = mean_of(self._losses), []
         self._cost += cost
         part = iteration % self._config.iter_per_epoch / self._config.iter_per_epoch
-        progress(f"Training : cost={cost:0.6f}", part)
+        if self._ranks.is_first:
+            progress(f"Training : cost={cost:0.6f}", part)
 
     # --- epochs -------------------------------------------------------------------------------------------------------
 
     def _end_epoch(self, epoch: int, clock: Any) -> bool:
         """Evaluate, write and log; False if the cost is no number."""
         x = self._config
-        cost, self._cost, self._count = self._cost / max(self._count, 1), 0.0, 0
+        cost, self._cost, self._count = self._ranks.mean(self._cost / max(self._count, 1)), 0.0, 0
         if not math.isfinite(cost):
             logger.log(99, "Cost is Nan")
             return False
+        is_evaluated = epoch % x.monitor_interval == 0 or epoch <= _ALWAYS_EVALUATED
         errors = {}
-        if epoch % x.monitor_interval == 0 or epoch <= _ALWAYS_EVALUATED:
+        if is_evaluated:
             errors = {name: self._evaluate(m) for name, m in self._info.monitors.items()}
+        if not self._ranks.is_first:
+            return True
+        if is_evaluated:
             self._keep_if_best(epoch, errors)
         self._report(epoch, cost, errors)
-        self._results.save("current", epoch)
+        self._save("current", epoch)
         callback.update_status(("epoch.current", epoch))
         callback.update_status()
         said = " {" + ", ".join(f"{name}={error:.6f}" for name, error in errors.items()) + "}" if errors else ""
@@ -210,8 +226,9 @@ class Training:
             feed("train", m, read_batch(iterators))
             m.target.forward(clear_no_need_grad=True, clear_buffer=True)
             total += mean_of(m.monitor_variables)
-            progress(f'Evaluating "{m.proto.name}" : error={total / (i + 1):0.6f}', (i + 1) / batches)
-        error = total / max(batches, 1)
+            if self._ranks.is_first:
+                progress(f'Evaluating "{m.proto.name}" : error={total / (i + 1):0.6f}', (i + 1) / batches)
+        error = self._ranks.mean(total / max(batches, 1))
         if not math.isfinite(error):
             logger.log(99, "Validation error is Nan")
         return error
@@ -224,7 +241,7 @@ class Training:
         self._best = error
         callback.update_status(("best.valid_error", error))
         callback.update_status(("best.epoch", epoch))
-        self._results.save("best", epoch, force=True)
+        self._save("best", epoch, force=True)
 
     def _report(self, epoch: int, cost: float, errors: dict[str, float]) -> None:
         path = os.path.join(self._args.outdir, _REPORT)

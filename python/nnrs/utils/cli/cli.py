@@ -46,7 +46,9 @@ def make_parser() -> argparse.ArgumentParser:
         description="Trains and runs networks, and works on their data, files and logs.",
         epilog="`nnrs COMMAND --help` explains a command. Names and options are those of NNabla's nnabla_cli.",
     )
-    parser.add_argument("-m", "--mpi", action="store_true", help="one of several processes that mpirun started")
+    parser.add_argument(
+        "-m", "--mpi", action="store_true", help="be one of several processes that mpirun started, as `train` is"
+    )
     parser.add_argument("--version", action="version", version=f"nnrs {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where in nnrs an error was found")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", dest="command")
@@ -113,16 +115,22 @@ def _run(args: Any) -> int:
 
 
 def _join(args: Any) -> None:
-    """Take part in what mpirun started: as long as it is one process, for the commands do not share their work."""
+    """Refuse to be one of several processes, but for `train`: the other commands do not share their work."""
     from ..._communication.launch import launched
 
     started = launched()
-    if started.size > 1:
-        hint = "a script can, with nnrs.communicators: see examples/digits_parallel.py"
+    if started.size > 1 and args.command != "train":
+        hint = "`nnrs train` shares its work, and so can a script with nnrs.communicators"
         raise UnsupportedError(message(args.command, "mpi", "one process", f"{started.size}", hint))
 
 
 def _said(args: Any, text: str, status: int) -> int:
     text = re.sub(rf"^({args.command}|{_INNER}): ", "", text)
-    print(f"nnrs {args.command}: {text}", file=sys.stderr)
+    from ..communicator_util import current_communicator
+
+    comm = current_communicator()
+    where = "" if comm is None else f" (rank {comm.rank})"
+    print(f"nnrs {args.command}{where}: {text}", file=sys.stderr)
+    if comm is not None:
+        comm.abort(status)  # the others would wait
     return status

@@ -2,11 +2,14 @@
 
 In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.nnp` (the newest),
 `monitoring_report.yml` (cost and errors of each epoch) and `progress.txt` (how far it has come).
+
+Processes that mpirun starts train one network together: see `_ranks`.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 from ..._errors import ArgumentError, message
@@ -19,33 +22,42 @@ from .utility import str_to_num
 _EXAMPLES = """examples:
   nnrs train -c network.nntxt -o results             from the beginning
   nnrs train -c network.nnp -p network.nnp -o out    from the parameters of a file
-  nnrs train -r -c network.nntxt -o results          go on where it was stopped"""
+  nnrs train -r -c network.nntxt -o results          go on where it was stopped
+  mpirun -n 4 nnrs train -c network.nntxt -o results train in four processes, each with the batch of the file"""
 
 
 def train_command(args: Any) -> bool:
     """Train."""
     from .. import callback
     from ._experiment import check_optimizers, open_experiment
+    from ._ranks import Ranks
     from ._results import Results, load_train_state
     from ._training import Training
 
     _check_swapping(args)
     callback.update_status(args)
+    ranks = Ranks()
     info = open_experiment("train", args.config, exclude_parameter=True, with_data=None, context=args.context)
-    is_training = info.training_config.max_epoch * info.training_config.iter_per_epoch > 0
     _check(info)
+    x = info.training_config
+    is_training = x.max_epoch * x.iter_per_epoch > 0
+    x.iter_per_epoch = max(x.iter_per_epoch // ranks.size, 1)
     if is_training:
         check_optimizers("train", info)
-    make_folder("train", args.outdir)
+    if ranks.is_first:
+        make_folder("train", args.outdir)
     if args.param:
         load_train_state(args.param, info)
-    results = Results(info, args.config, args.outdir)
+    results = Results(info, args.config, args.outdir) if ranks.is_first else None
     if not is_training:
         logger.log(99, "0 epoch learning. (Just save parameter.)")
-        results.save(None, 0, force=True)
         done = True
+        if results is not None:
+            results.save(None, 0, force=True)
     else:
-        with states_as_bar(os.path.join(args.outdir, "progress.txt")), Training(args, info, results) as training:
+        ranks.use_context(info.default_context)
+        shown = states_as_bar(os.path.join(args.outdir, "progress.txt")) if ranks.is_first else nullcontext()
+        with shown, Training(args, info, results, ranks) as training:
             done = training.run()
     logger.log(99, "Training Completed." if done else "Training Incompleted.")
     callback.update_status("finished" if done else "failed")
