@@ -165,7 +165,7 @@ tools:
 
 dist/.built: $(SOURCES) .venv/.tools
 	rm -rf dist
-	.venv/bin/maturin build --release --locked --out dist --interpreter .venv/bin/python
+	.venv/bin/maturin build --release --locked --compression-level 9 --out dist --interpreter .venv/bin/python
 	@touch $@
 
 .venv/.installed: dist/.built

@@ -74,7 +74,7 @@ def last(a: Array, channel_last: bool) -> Array:
 
 
 CONVOLUTIONS = {
-    "tiles": Convolution((2, 40, 9, 11), (70, 40, 3, 3), {"pad": (1, 1)}),
+    "tiles": Convolution((2, 40, 9, 11), (70, 40, 3, 2), {"pad": (1, 1)}),
     "strides": Convolution((2, 6, 17, 19), (33, 6, 3, 4), {"pad": (2, 1), "stride": (2, 3)}),
     "strides and dilation": Convolution((1, 5, 21, 20), (7, 5, 3, 3), {"stride": (4, 2), "dilation": (2, 3)}),
     "stride beyond the kernel": Convolution((2, 6, 13, 12), (8, 6, 1, 2), {"stride": (3, 4)}),

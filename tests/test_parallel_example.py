@@ -43,5 +43,5 @@ def test_two_processes_are_one_with_the_same_batches(tmp_path):
 def test_what_does_not_divide_is_said():
     pytest.importorskip("tqdm")
     command = [sys.executable, str(EXAMPLE), "--slices", "3"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 1 and "--batch-size must be a multiple of --slices" in done.stderr

@@ -4677,9 +4677,9 @@ def batch_det(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
-    >>> x = A([[[1, 2], [3, 4]], [[2, 0], [0, 2]]])
+    >>> x = A([[[4, 2], [1, 3]], [[2, 0], [0, 2]]])
     >>> print(F.batch_det(x).data)
-    [-2.  4.]
+    [10.  4.]
     """
     return _call(_BATCH_DET, (x,), (), n_outputs, outputs)
 

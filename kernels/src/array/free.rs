@@ -91,7 +91,7 @@ impl FreeBlocks {
 
     /// Gives pages back that nobody took for long; how many bytes.
     pub(super) fn give_idle(&mut self) -> usize {
-        if self.clock % IDLE != 0 {
+        if !self.clock.is_multiple_of(IDLE) {
             return 0;
         }
         let since = self.clock.saturating_sub(IDLE);

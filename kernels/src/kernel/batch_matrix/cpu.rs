@@ -34,7 +34,7 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
 }
 
 /// Writes or adds the gradient of small matrices.
-pub(super) fn backward<T: SimdReal>(n: usize, g: &small::Gradient<T>, gx: &mut [T], output: Output) {
+pub(super) fn backward<T: SimdReal>(n: usize, g: &small::MatrixGradient<T>, gx: &mut [T], output: Output) {
     let (square, each) = (n * n, TASK / 256);
     tasks::parts(gx, each * square, |task, gx| small::backward(n, g, task * each, gx, output));
 }

@@ -54,7 +54,7 @@ impl Call for BatchMatrix {
             let of = |v: &'_ Option<View>| v.as_ref().map(|v| v.data.clone());
             let (x, y) = (of(&x[0]), of(&y[0]));
             let (x, y) = (x.as_ref().map_or(&[][..], |x| x.as_slice::<T>()), y.as_ref().map_or(&[][..], |y| y.as_slice()));
-            let g = small::Gradient { wanted: self.wanted, x, y, gy: gy.slice::<T>() };
+            let g = small::MatrixGradient { wanted: self.wanted, x, y, gy: gy.slice::<T>() };
             cpu::backward(self.n, &g, gx.slice::<T>(), output);
         });
         Ok(())

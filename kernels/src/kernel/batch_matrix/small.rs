@@ -8,7 +8,7 @@ use crate::simd::SimdReal;
 /// Rows of the largest matrix that is done here.
 pub(super) const MOST: usize = 4;
 
-type Matrix<T, const N: usize> = [[T; N]; N];
+type SmallMatrix<T, const N: usize> = [[T; N]; N];
 
 /// Makes what is wanted of matrices one after another; each result has `size` numbers.
 pub(super) fn run<T: SimdReal>(n: usize, wanted: Wanted, x: &[T], y: &mut [T], size: usize) {
@@ -21,12 +21,12 @@ pub(super) fn run<T: SimdReal>(n: usize, wanted: Wanted, x: &[T], y: &mut [T], s
 }
 
 #[inline(always)]
-fn matrix<T: SimdReal, const N: usize>(x: &[T]) -> Matrix<T, N> {
+fn matrix<T: SimdReal, const N: usize>(x: &[T]) -> SmallMatrix<T, N> {
     std::array::from_fn(|i| std::array::from_fn(|j| x[i * N + j]))
 }
 
 #[inline(always)]
-fn put<T: SimdReal, const N: usize>(x: &Matrix<T, N>, y: &mut [T], output: Output) {
+fn put<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>, y: &mut [T], output: Output) {
     for (y, &v) in y.iter_mut().zip(x.as_flattened()) {
         *y = if output == Output::Write { v } else { *y + v };
     }
@@ -48,7 +48,7 @@ fn each<T: SimdReal, const N: usize>(wanted: Wanted, x: &[T], y: &mut [T], size:
 // Several rows go by one index, and are exchanged without a branch.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-fn upper<T: SimdReal, const N: usize>(mut u: Matrix<T, N>) -> (Matrix<T, N>, bool) {
+fn upper<T: SimdReal, const N: usize>(mut u: SmallMatrix<T, N>) -> (SmallMatrix<T, N>, bool) {
     let mut odd = false;
     for k in 0..N {
         for i in k + 1..N {
@@ -75,7 +75,7 @@ fn upper<T: SimdReal, const N: usize>(mut u: Matrix<T, N>) -> (Matrix<T, N>, boo
 }
 
 #[inline(always)]
-fn determinant<T: SimdReal, const N: usize>(x: Matrix<T, N>) -> T {
+fn determinant<T: SimdReal, const N: usize>(x: SmallMatrix<T, N>) -> T {
     let (u, odd) = upper(x);
     let product = (1..N).fold(u[0][0], |product, k| product * u[k][k]);
     if odd { -product } else { product }
@@ -83,7 +83,7 @@ fn determinant<T: SimdReal, const N: usize>(x: Matrix<T, N>) -> T {
 
 /// Of the magnitude. A product of few numbers in single precision has a logarithm in double.
 #[inline(always)]
-fn log_determinant<T: SimdReal, const N: usize>(x: Matrix<T, N>) -> T {
+fn log_determinant<T: SimdReal, const N: usize>(x: SmallMatrix<T, N>) -> T {
     let (u, _) = upper(x);
     let magnitudes = (0..N).map(|k| u[k][k].to_f64().abs());
     T::from_f64(match T::DTYPE {
@@ -95,8 +95,9 @@ fn log_determinant<T: SimdReal, const N: usize>(x: Matrix<T, N>) -> T {
 /// Gauss and Jordan's elimination by the largest pivots; NaN for a singular matrix.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-fn inverse<T: SimdReal, const N: usize>(mut x: Matrix<T, N>) -> Matrix<T, N> {
-    let mut y: Matrix<T, N> = std::array::from_fn(|i| std::array::from_fn(|j| if i == j { T::ONE } else { T::ZERO }));
+fn inverse<T: SimdReal, const N: usize>(mut x: SmallMatrix<T, N>) -> SmallMatrix<T, N> {
+    let mut y: SmallMatrix<T, N> =
+        std::array::from_fn(|i| std::array::from_fn(|j| if i == j { T::ONE } else { T::ZERO }));
     let mut is_singular = false;
     for k in 0..N {
         for i in k + 1..N {
@@ -126,7 +127,7 @@ fn inverse<T: SimdReal, const N: usize>(mut x: Matrix<T, N>) -> Matrix<T, N> {
 /// Cholesky's factor of the lower triangle; NaN where there is none.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-fn factor<T: SimdReal, const N: usize>(x: &Matrix<T, N>, is_upper: bool, y: &mut [T]) {
+fn factor<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>, is_upper: bool, y: &mut [T]) {
     let mut l = [[T::ZERO; N]; N];
     let mut is_definite = true;
     for j in 0..N {
@@ -147,7 +148,7 @@ fn factor<T: SimdReal, const N: usize>(x: &Matrix<T, N>, is_upper: bool, y: &mut
 }
 
 /// What a gradient is made of: matrices or numbers one after another.
-pub(super) struct Gradient<'a, T> {
+pub(super) struct MatrixGradient<'a, T> {
     pub wanted: Wanted,
     /// Empty where they are not read.
     pub x: &'a [T],
@@ -156,7 +157,7 @@ pub(super) struct Gradient<'a, T> {
 }
 
 /// Writes or adds the gradient of matrices from number `first` on.
-pub(super) fn backward<T: SimdReal>(n: usize, g: &Gradient<T>, first: usize, gx: &mut [T], output: Output) {
+pub(super) fn backward<T: SimdReal>(n: usize, g: &MatrixGradient<T>, first: usize, gx: &mut [T], output: Output) {
     match n {
         1 => each_gradient::<T, 1>(g, first, gx, output),
         2 => each_gradient::<T, 2>(g, first, gx, output),
@@ -165,7 +166,7 @@ pub(super) fn backward<T: SimdReal>(n: usize, g: &Gradient<T>, first: usize, gx:
     }
 }
 
-fn each_gradient<T: SimdReal, const N: usize>(g: &Gradient<T>, first: usize, gx: &mut [T], output: Output) {
+fn each_gradient<T: SimdReal, const N: usize>(g: &MatrixGradient<T>, first: usize, gx: &mut [T], output: Output) {
     for (i, gx) in gx.chunks_exact_mut(N * N).enumerate() {
         let i = first + i;
         let of = |x: &[T]| matrix::<T, N>(&x[i * N * N..][..N * N]);
@@ -185,7 +186,7 @@ fn each_gradient<T: SimdReal, const N: usize>(g: &Gradient<T>, first: usize, gx:
 
 /// As the rule of `batch_cholesky` has it, for a lower factor.
 #[inline(always)]
-fn factor_gradient<T: SimdReal, const N: usize>(l: &Matrix<T, N>, gl: &Matrix<T, N>) -> Matrix<T, N> {
+fn factor_gradient<T: SimdReal, const N: usize>(l: &SmallMatrix<T, N>, gl: &SmallMatrix<T, N>) -> SmallMatrix<T, N> {
     let half = T::from_f64(0.5);
     let both = product(&transposed(l), gl);
     let weight = |i: usize, j: usize| match i.cmp(&j) {
@@ -193,25 +194,25 @@ fn factor_gradient<T: SimdReal, const N: usize>(l: &Matrix<T, N>, gl: &Matrix<T,
         std::cmp::Ordering::Equal => both[i][j] * half,
         std::cmp::Ordering::Greater => both[i][j],
     };
-    let lower: Matrix<T, N> = std::array::from_fn(|i| std::array::from_fn(|j| weight(i, j)));
+    let lower: SmallMatrix<T, N> = std::array::from_fn(|i| std::array::from_fn(|j| weight(i, j)));
     let back = inverse(*l);
     let s = product(&product(&transposed(&back), &lower), &back);
     std::array::from_fn(|i| std::array::from_fn(|j| (s[i][j] + s[j][i]) * half))
 }
 
 #[inline(always)]
-fn transposed<T: SimdReal, const N: usize>(x: &Matrix<T, N>) -> Matrix<T, N> {
+fn transposed<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>) -> SmallMatrix<T, N> {
     std::array::from_fn(|i| std::array::from_fn(|j| x[j][i]))
 }
 
 #[inline(always)]
-fn product<T: SimdReal, const N: usize>(a: &Matrix<T, N>, b: &Matrix<T, N>) -> Matrix<T, N> {
+fn product<T: SimdReal, const N: usize>(a: &SmallMatrix<T, N>, b: &SmallMatrix<T, N>) -> SmallMatrix<T, N> {
     let sum = |i: usize, j: usize| (1..N).fold(a[i][0] * b[0][j], |s, k| s + a[i][k] * b[k][j]);
     std::array::from_fn(|i| std::array::from_fn(|j| sum(i, j)))
 }
 
 #[inline(always)]
-fn scaled<T: SimdReal, const N: usize>(x: &Matrix<T, N>, by: T) -> Matrix<T, N> {
+fn scaled<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>, by: T) -> SmallMatrix<T, N> {
     x.map(|row| row.map(|v| v * by))
 }
 

@@ -10,7 +10,7 @@ const COLUMNS: usize = 64;
 
 /// Where all elements of x1 have indices, and x0 has no others along the other axes: sizes before and behind the axis, and along it.
 #[derive(Clone, Copy)]
-pub(super) struct Lines {
+pub(super) struct ScatterLines {
     outer: usize,
     inner: usize,
     /// Of x0, and of the indices.
@@ -19,34 +19,34 @@ pub(super) struct Lines {
 }
 
 /// A task's part of the arrays: columns of one position before the axis.
-struct Columns {
+struct ScatterColumns {
     /// Where they begin, in x0 and in the indices.
     x0: usize,
     x1: usize,
     width: usize,
 }
 
-impl Lines {
-    pub fn of(s: &Scatter) -> Option<Lines> {
+impl ScatterLines {
+    pub fn of(s: &Scatter) -> Option<ScatterLines> {
         let fits = |a: usize| a == s.axis || s.indices[a] == s.x0[a];
         let is_whole = s.indices == s.x1 && (0..s.x0.ndim()).all(fits);
         let (outer, inner) = (s.x0.size_to(s.axis), s.x0.size_from(s.axis + 1));
-        is_whole.then(|| Lines { outer, inner, n: s.x0[s.axis], picks: s.indices[s.axis] })
+        is_whole.then(|| ScatterLines { outer, inner, n: s.x0[s.axis], picks: s.indices[s.axis] })
     }
 
-    fn each(&self, f: impl Fn(Columns) + Sync) {
-        let &Lines { outer, inner, n, picks } = self;
+    fn each(&self, f: impl Fn(ScatterColumns) + Sync) {
+        let &ScatterLines { outer, inner, n, picks } = self;
         let blocks = inner.div_ceil(COLUMNS);
         share(outer * blocks, outer * inner * n.max(picks), |task| {
             let (o, first) = (task / blocks, task % blocks * COLUMNS);
             let (x0, x1) = (o * n * inner + first, o * picks * inner + first);
-            f(Columns { x0, x1, width: COLUMNS.min(inner - first) });
+            f(ScatterColumns { x0, x1, width: COLUMNS.min(inner - first) });
         });
     }
 
     /// `y = x0`, and x1 added in the order along the axis. The indices have been checked.
     pub fn add<T: SimdReal>(&self, x0: &[T], indices: &[i64], x1: &[T], y: &mut [T]) {
-        let (&Lines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
+        let (&ScatterLines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
         let shared = &shared;
         if inner == 1 {
             return share(outer, outer * n.max(picks), move |o| {
@@ -76,7 +76,7 @@ impl Lines {
 
     /// Writes or adds the elements of x0 that indices name. The indices have been checked.
     pub fn pick<T: SimdReal>(&self, x0: &[T], indices: &[i64], y: &mut [T], output: Output) {
-        let (&Lines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
+        let (&ScatterLines { outer, inner, n, picks }, shared) = (self, Shared(y.as_mut_ptr()));
         let shared = &shared;
         if inner == 1 {
             return share(outer, outer * n.max(picks), move |o| {

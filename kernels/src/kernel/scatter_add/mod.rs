@@ -13,7 +13,7 @@ use crate::kernel::moves::Moves;
 use crate::shape::Shape;
 use crate::simd::SimdReal;
 use crate::with_real;
-use cpu::Lines;
+use cpu::ScatterLines;
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, AxisDescription, Slice, Zip};
 
 /// Shapes of the array that is added to, of the indices, and of what is added; the indices are along `axis`.
@@ -92,7 +92,7 @@ impl Scatter {
             return self.pick_on_gpu(&x0.data, &indices.data, &y.data, output);
         }
         let (checked, is_dense) = (self.checked(indices)?, x0.strides().is_none() && indices.strides().is_none());
-        let lines = Lines::of(self).filter(|_| is_dense);
+        let lines = ScatterLines::of(self).filter(|_| is_dense);
         with_real!(y.data.dtype(), T => match lines {
             Some(lines) => lines.pick::<T>(x0.data.as_slice(), indices.data.as_slice(), y.slice(), output),
             None => self.pick_by_lanes::<T>(x0.view(), checked, y.view(), output),
@@ -128,7 +128,7 @@ impl Call for ScatterAdd {
             return self.0.add_on_gpu(x, &y[0].data);
         }
         let (indices, axis) = (self.0.checked(&x[1])?, Axis(self.0.axis));
-        if let Some(lines) = Lines::of(&self.0).filter(|_| x.iter().all(|x| x.strides().is_none())) {
+        if let Some(lines) = ScatterLines::of(&self.0).filter(|_| x.iter().all(|x| x.strides().is_none())) {
             let indices = x[1].data.as_slice();
             with_real!(run.dtype, T => lines.add::<T>(x[0].slice(), indices, x[2].slice(), y[0].slice()));
             return Ok(());
