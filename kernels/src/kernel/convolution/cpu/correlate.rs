@@ -1,5 +1,6 @@
 //! Forward and the data gradient: panels of weights against bands of the source.
 
+use super::few::{self, FewChannels, FewScratch};
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
 use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
 use crate::array::Output;
@@ -38,6 +39,10 @@ impl<T: Real> Correlate<'_, T> {
     /// The pointers are to a group's first channel of tensors that have the geometry's sizes.
     pub unsafe fn run(self) {
         let nothing = self.output == Output::Accumulate && self.g.taps() * self.g.channels == 0 && self.bias.is_none();
+        if few::suits(self.g) && !self.g.is_empty() && !nothing {
+            // SAFETY: the caller's promise.
+            return unsafe { FewChannels(self).run() };
+        }
         if !self.g.is_empty() && !nothing {
             dispatch(self);
         }
@@ -70,6 +75,9 @@ pub(super) struct CorrelationScratch<'a> {
 
 impl<T: Real> Choose<T> for CorrelationScratch<'_> {
     fn with<L: Lanes<T>>(self) {
+        if few::suits(self.g) {
+            return Choose::<T>::with::<L>(FewScratch { g: self.g, bytes: self.bytes });
+        }
         let bands = Bands::of_channels::<T>(self.g, block::<T, L>(self.g).min(self.g.channels));
         let (copy, sums) = bands.work::<T, L>();
         let tasks = pool::num_threads().min(bands.items(self.g));

@@ -242,6 +242,16 @@ pub(super) struct Bands {
 impl Bands {
     /// Bands of at most `source` elements to read and `points` to compute, where one row allows it.
     pub fn new(g: &Geometry, channels: usize, source: usize, points: usize) -> Self {
+        let copied = Bands::copied(g, channels, source, points);
+        let near = g.layout == ChannelOrder::ChannelLast || g.channels * g.x.channel <= 1 << 16;
+        if near && g.axes.iter().all(SpatialAxis::inside) {
+            return Bands { copied: false, channel: g.x.channel, at: g.x.at, len: 0, ..copied };
+        }
+        copied
+    }
+
+    /// As `new`, where the source is always copied.
+    pub fn copied(g: &Geometry, channels: usize, source: usize, points: usize) -> Self {
         let [d, h, w] = &g.axes;
         let slices = d.taps.len().max(1);
         let width = w.extent(w.points);
@@ -255,10 +265,6 @@ impl Bands {
         let rows = h.points.div_ceil(count);
         let height = h.extent(rows);
         let count = h.points.div_ceil(rows.max(1));
-        let near = g.layout == ChannelOrder::ChannelLast || g.channels * g.x.channel <= 1 << 16;
-        if near && g.axes.iter().all(SpatialAxis::inside) {
-            return Bands { rows, count, copied: false, height, width, channel: g.x.channel, at: g.x.at, len: 0 };
-        }
         let (channel, at) = match g.layout {
             ChannelOrder::ChannelFirst => (slices * height * width, [height * width, width, 1]),
             ChannelOrder::ChannelLast => (1, [height * width * channels, width * channels, channels]),

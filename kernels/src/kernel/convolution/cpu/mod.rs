@@ -6,6 +6,7 @@
 mod bias;
 mod correlate;
 mod depthwise;
+mod few;
 mod geometry;
 pub(super) mod loops;
 mod pack;

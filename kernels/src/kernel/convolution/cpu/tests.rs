@@ -172,6 +172,18 @@ fn blocks_of_channels_and_bands() {
     ]);
 }
 
+#[test]
+fn few_made_channels() {
+    cases(&[
+        (2, 1, 3, 70, [1, 18, 75], [1, 7, 7], [1, 2, 2], [0, 3, 3], ONE),
+        (2, 1, 70, 3, [1, 9, 130], [1, 3, 3], ONE, [0, 1, 1], [1, 1, 2]),
+        (1, 2, 150, 8, [1, 5, 21], [1, 3, 3], [1, 2, 1], [0, 1, 1], ONE),
+        (2, 2, 4, 2, [3, 5, 33], [2, 3, 4], [2, 1, 1], [1, 1, 0], [1, 2, 1]),
+        (3, 1, 2, 5, [1, 4, 41], [1, 3, 1], [1, 3, 4], [0, 0, 2], ONE),
+        (1, 1, 4, 4, [1, 1, 300], [1, 1, 9], ONE, [0, 0, 8], ONE),
+    ]);
+}
+
 /// What is infinite meets zeros between the rows of a plane, which must not show.
 #[test]
 fn infinite_numbers_stay_in_their_sums() {
