@@ -1,4 +1,4 @@
-//! The caching allocator: freed blocks are kept by size and handed out again, because fresh pages cost more than
+//! The caching allocator: freed blocks are kept and handed out again (`free.rs`), because fresh pages cost more than
 //! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
 
 use super::free::FreeBlocks;
@@ -46,7 +46,7 @@ static REFUSE: AtomicUsize = AtomicUsize::new(NEVER);
 const NEVER: usize = usize::MAX;
 static POISON: AtomicBool = AtomicBool::new(false);
 
-/// Free blocks above [`SMALL`] by size, and the live blocks above [`NAMED`] by address.
+/// Free blocks above [`SMALL`], and the live blocks above [`NAMED`] by address.
 struct Large {
     free: FreeBlocks,
     live: BTreeMap<usize, (usize, Label)>,
@@ -385,9 +385,8 @@ fn take_cached(bytes: usize) -> Option<NonNull<u8>> {
     let found = if bytes <= SMALL {
         SMALL_FREE.try_with(|s| s.borrow_mut().0.get_mut(bytes / ALIGN).and_then(Vec::pop)).ok().flatten()
     } else {
-        let free = &mut lock().free;
-        let found = free.take(bytes);
-        CACHED.fetch_sub(free.give_idle(), Relaxed);
+        let (found, idle) = lock().free.take(bytes);
+        CACHED.fetch_sub(idle, Relaxed);
         found
     };
     if found.is_some() {

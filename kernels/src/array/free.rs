@@ -33,12 +33,17 @@ impl FreeBlocks {
         FreeBlocks { heap: BTreeMap::new(), pages: BTreeMap::new(), by_size: BTreeSet::new(), clock: 0 }
     }
 
-    /// A block of `bytes`, if there is one: of pages the smallest row that is long enough.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+    /// A block of `bytes`, if there is one; and how many bytes of pages went back since nobody took them for long.
+    pub(super) fn take(&mut self, bytes: usize) -> (Option<NonNull<u8>>, usize) {
         if !system::is_pages(bytes) {
-            return self.heap.get_mut(&bytes).and_then(Vec::pop).and_then(|p| NonNull::new(p as *mut u8));
+            return (self.heap.get_mut(&bytes).and_then(Vec::pop).and_then(|p| NonNull::new(p as *mut u8)), 0);
         }
         self.clock += 1;
+        (self.cut(bytes), if self.clock.is_multiple_of(IDLE) { self.give_idle() } else { 0 })
+    }
+
+    /// The beginning of the smallest row of pages that is long enough.
+    fn cut(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let &(_, start) = self.by_size.range((bytes, 0)..).next()?;
         let row = self.remove(start)?;
         if row.bytes > bytes {
@@ -90,10 +95,7 @@ impl FreeBlocks {
     }
 
     /// Gives pages back that nobody took for long; how many bytes.
-    pub(super) fn give_idle(&mut self) -> usize {
-        if !self.clock.is_multiple_of(IDLE) {
-            return 0;
-        }
+    fn give_idle(&mut self) -> usize {
         let since = self.clock.saturating_sub(IDLE);
         let idle: Vec<_> = self.pages.iter().filter(|(_, r)| r.since < since).map(|(&p, _)| p).collect();
         idle.into_iter().map(|p| self.unmap(p)).sum()
@@ -135,14 +137,14 @@ mod tests {
     fn pages_are_cut_and_grow_together_again() {
         let (mut free, start) = (FreeBlocks::new(), fresh(8 * MIB));
         free.put(start, 8 * MIB);
-        let parts: Vec<_> = [3, 1, 2].map(|n| free.take(n * MIB).unwrap().as_ptr() as usize).into();
+        let parts: Vec<_> = [3, 1, 2].map(|n| free.cut(n * MIB).unwrap().as_ptr() as usize).into();
         assert_eq!(parts, [start, start + 3 * MIB, start + 4 * MIB]);
-        assert!(free.take(3 * MIB).is_none());
+        assert!(free.cut(3 * MIB).is_none());
         for (p, n) in [(parts[1], 1), (parts[0], 3), (parts[2], 2)] {
             free.put(p, n * MIB);
         }
         assert_eq!(free.pages.len(), 1);
-        assert_eq!(free.take(8 * MIB).unwrap().as_ptr() as usize, start);
+        assert_eq!(free.cut(8 * MIB).unwrap().as_ptr() as usize, start);
         free.put(start, 8 * MIB);
         assert_eq!((free.give_back(1), free.by_size.len()), (8 * MIB, 0));
     }
@@ -154,7 +156,7 @@ mod tests {
         free.put(start, 8 * MIB);
         free.clock += 1;
         free.put(small, 4 * MIB);
-        assert_eq!(free.take(4 * MIB - 4096).unwrap().as_ptr() as usize, small);
+        assert_eq!(free.cut(4 * MIB - 4096).unwrap().as_ptr() as usize, small);
         free.put(small, 4 * MIB - 4096);
         assert_eq!(free.give_back(2 * MIB), 8 * MIB);
         free.put(start + 8 * MIB, 4 * MIB);

@@ -121,12 +121,13 @@ fn scatter_to_copies<T: SimdReal>(indices: &[i64], gy: &[T], width: usize, gw: &
             let (from, to) = ((copy * each).min(indices.len()), ((copy + 1) * each).min(indices.len()));
             (&indices[from..to], &gy[from * width..to * width])
         };
+        let (tables, rows) = ([a, b], [of(2 * task), of(2 * task + 1)]);
         match width {
-            1 => add_rows::<T, 1>([a, b], [of(2 * task), of(2 * task + 1)], 1),
-            2 => add_rows::<T, 2>([a, b], [of(2 * task), of(2 * task + 1)], 2),
-            3 => add_rows::<T, 3>([a, b], [of(2 * task), of(2 * task + 1)], 3),
-            4 => add_rows::<T, 4>([a, b], [of(2 * task), of(2 * task + 1)], 4),
-            _ => add_rows::<T, 0>([a, b], [of(2 * task), of(2 * task + 1)], width),
+            1 => add_rows::<T, 1>(tables, rows, 1),
+            2 => add_rows::<T, 2>(tables, rows, 2),
+            3 => add_rows::<T, 3>(tables, rows, 3),
+            4 => add_rows::<T, 4>(tables, rows, 4),
+            _ => add_rows::<T, 0>(tables, rows, width),
         }
     });
     if output == Output::Write {

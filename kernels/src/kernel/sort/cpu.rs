@@ -116,6 +116,7 @@ pub(super) fn sort<T: Keyed>(
 
 /// Numbers that are worth a task.
 const TASK: usize = 1 << 14;
+
 /// Writes or adds the elements to where they were.
 pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut [T], output: Output) {
     let Axis { n, inner, .. } = at;

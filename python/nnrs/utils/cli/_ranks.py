@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -57,18 +58,17 @@ class Ranks:
 
     def mean(self, value: float) -> float:
         """The mean over all processes."""
-        if self._comm is None:
-            return value
-        array = NdArray.from_numpy_array(np.array([value]))
-        self._comm.all_reduce(array, division=True)
-        return float(array.data[0])
+        return self._together(value, lambda comm, array: comm.all_reduce(array, division=True))
 
     def first_says(self, value: float) -> float:
         """What the first process has: times differ, and all have to do the same."""
+        return self._together(value, lambda comm, array: comm.bcast(array, 0))
+
+    def _together(self, value: float, collective: Callable[[Any, NdArray], None]) -> float:
         if self._comm is None:
             return value
         array = NdArray.from_numpy_array(np.array([value], np.float64))
-        self._comm.bcast(array, 0)
+        collective(self._comm, array)
         return float(array.data[0])
 
     # --- data ---------------------------------------------------------------------------------------------------------

@@ -39,13 +39,14 @@ impl<T: Real> Correlate<'_, T> {
     /// The pointers are to a group's first channel of tensors that have the geometry's sizes.
     pub unsafe fn run(self) {
         let nothing = self.output == Output::Accumulate && self.g.taps() * self.g.channels == 0 && self.bias.is_none();
-        if few::suits(self.g) && !self.g.is_empty() && !nothing {
+        if self.g.is_empty() || nothing {
+            return;
+        }
+        if few::suits(self.g) {
             // SAFETY: the caller's promise.
             return unsafe { FewChannels(self).run() };
         }
-        if !self.g.is_empty() && !nothing {
-            dispatch(self);
-        }
+        dispatch(self);
     }
 }
 

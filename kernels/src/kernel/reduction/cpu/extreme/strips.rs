@@ -34,6 +34,20 @@ impl Strips<'_> {
     }
 }
 
+/// Runs `$body` for each row and each place in it; a whole strip has a length that the compiler knows.
+macro_rules! each_row {
+    ($count:expr, |$k:ident| $row:expr, |$x:ident, $i:ident| $body:block) => {
+        for $k in 0..$count {
+            let $x = $row;
+            if let Some($x) = $x.first_chunk::<STRIP>() {
+                for $i in 0..STRIP $body
+            } else {
+                for $i in 0..$x.len() $body
+            }
+        }
+    };
+}
+
 struct StripsOf<'a, T> {
     strips: &'a Strips<'a>,
     x: &'a [T],
@@ -89,20 +103,10 @@ impl<T: SimdReal> StripsOf<'_, T> {
     fn values(&self, first: usize, to: &mut [T]) {
         let (sign, stride, width) = (self.sign(), self.strips.axes.reduced_stride(), to.len());
         let mut best = [T::from_f64(f64::NEG_INFINITY); STRIP];
-        for k in 0..self.strips.count {
-            let x = self.row(first, k, width, stride);
-            if let Some(x) = x.first_chunk::<STRIP>() {
-                for i in 0..STRIP {
-                    let v = x[i] * sign;
-                    best[i] = if v > best[i] { v } else { best[i] };
-                }
-                continue;
-            }
-            for i in 0..width {
-                let v = x[i] * sign;
-                best[i] = if v > best[i] { v } else { best[i] };
-            }
-        }
+        each_row!(self.strips.count, |k| self.row(first, k, width, stride), |x, i| {
+            let v = x[i] * sign;
+            best[i] = if v > best[i] { v } else { best[i] };
+        });
         for i in 0..width {
             to[i] = best[i] * sign;
         }
@@ -113,24 +117,12 @@ impl<T: SimdReal> StripsOf<'_, T> {
     fn numbered(&self, first: usize, to: &mut [T], numbers: &mut [u32]) {
         let (sign, stride, width) = (self.sign(), self.strips.axes.reduced_stride(), to.len());
         let (mut best, mut at) = ([T::from_f64(f64::NEG_INFINITY); STRIP], [UNFOUND; STRIP]);
-        for k in 0..self.strips.count {
-            let x = self.row(first, k, width, stride);
-            if let Some(x) = x.first_chunk::<STRIP>() {
-                for i in 0..STRIP {
-                    let v = x[i] * sign;
-                    let wins = v > best[i];
-                    best[i] = if wins { v } else { best[i] };
-                    at[i] = if wins { k as u32 } else { at[i] };
-                }
-                continue;
-            }
-            for i in 0..width {
-                let v = x[i] * sign;
-                let wins = v > best[i];
-                best[i] = if wins { v } else { best[i] };
-                at[i] = if wins { k as u32 } else { at[i] };
-            }
-        }
+        each_row!(self.strips.count, |k| self.row(first, k, width, stride), |x, i| {
+            let v = x[i] * sign;
+            let wins = v > best[i];
+            best[i] = if wins { v } else { best[i] };
+            at[i] = if wins { k as u32 } else { at[i] };
+        });
         for i in 0..width {
             (to[i], numbers[i]) = (best[i] * sign, at[i]);
         }
