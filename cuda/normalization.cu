@@ -4,19 +4,74 @@
 
 namespace nnrs {
 
-// The elements of a channel in their order, from one that is `rank` on by `size`.
+// How kernels take numbers: one by one, four neighbours of one channel at once, or those of four channels that lie side by
+// side. Fours want arrays that begin at a multiple of them.
+enum Taking { SINGLE, ALONG, ACROSS };
+
+template <class T>
+struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) Four {
+  T at[4];
+};
+
+// The numbers at place i, in fours of them number i.
+template <class R>
+__device__ inline void fetch_at(const void *x, int type, long long i, R (&v)[1]) {
+  v[0] = fetch_real<R>(x, type, i);
+}
+
+template <class R>
+__device__ inline void fetch_at(const void *x, int type, long long i, R (&v)[4]) {
+  if (type == F32) {
+    Four<float> four = ((const Four<float> *)x)[i];
+    for (int k = 0; k < 4; ++k) v[k] = (R)four.at[k];
+  } else if (type == F64) {
+    Four<double> four = ((const Four<double> *)x)[i];
+    for (int k = 0; k < 4; ++k) v[k] = (R)four.at[k];
+  } else {
+    Four<u16> four = ((const Four<u16> *)x)[i];
+    for (int k = 0; k < 4; ++k) v[k] = type == F16 ? (R)to_float(half{four.at[k]}) : (R)to_float(bfloat16{four.at[k]});
+  }
+}
+
+template <class R>
+__device__ inline void keep_at(void *y, int type, long long i, const R (&v)[1]) {
+  keep_real<R>(y, type, i, v[0]);
+}
+
+template <class R>
+__device__ inline void keep_at(void *y, int type, long long i, const R (&v)[4]) {
+  if (type == F32) {
+    Four<float> four;
+    for (int k = 0; k < 4; ++k) four.at[k] = (float)v[k];
+    ((Four<float> *)y)[i] = four;
+  } else if (type == F64) {
+    Four<double> four;
+    for (int k = 0; k < 4; ++k) four.at[k] = (double)v[k];
+    ((Four<double> *)y)[i] = four;
+  } else {
+    Four<u16> four;
+    for (int k = 0; k < 4; ++k) four.at[k] = type == F16 ? to_half(narrow(v[k])).bits : to_bfloat16(narrow(v[k])).bits;
+    ((Four<u16> *)y)[i] = four;
+  }
+}
+
+// The places of a channel in their order, from one that is `from` on by `size`.
 struct Channel {
-  long long outer, at, outer_step, step, channels, inner, channel;
+  long long index, at, step, stride, leap, inner;
 
   __device__ inline Channel(long long channel, long long channels, long long inner, long long from, int size)
-      : outer(from / inner), at(from % inner), outer_step(size / inner), step(size % inner), channels(channels),
-        inner(inner), channel(channel) {}
-
-  __device__ inline long long index() const { return (outer * channels + channel) * inner + at; }
+      : at(from), inner(inner) {
+    const long long outer = divide(at, inner);
+    step = size;
+    const long long outer_step = divide(step, inner);
+    index = (outer * channels + channel) * inner + at;
+    stride = outer_step * channels * inner + step;
+    leap = (channels - 1) * inner;
+  }
 
   __device__ inline void next() {
-    outer += outer_step, at += step;
-    if (at >= inner) at -= inner, ++outer;
+    index += stride, at += step;
+    if (at >= inner) at -= inner, index += leap;
   }
 };
 
@@ -31,61 +86,93 @@ struct Part {
   }
 };
 
-template <class R>
+// Places that a thread asks for before it waits for any.
+__device__ constexpr int batch(Taking taking) { return taking == SINGLE ? BATCH : 2; }
+// Numbers of a place, channels of a thread, and numbers of one channel.
+__device__ constexpr int numbers(Taking taking) { return taking == SINGLE ? 1 : 4; }
+__device__ constexpr int channels_of(Taking taking) { return taking == ACROSS ? 4 : 1; }
+__device__ constexpr int each_of(Taking taking) { return taking == ALONG ? 4 : 1; }
+
+// `channels`, `inner` and `count` in places.
+template <class R, Taking T>
 __device__ inline void moments(const void *x, int type, long long channels, long long inner, long long count, int size,
                                Pair *found) {
+  const int N = numbers(T), C = channels_of(T), B = batch(T);
   Team team(blockIdx.x, size, size == THREADS);
   Part part(blockIdx.y, gridDim.y, count);
-  Moments m = {0, 0, 0};
+  Moments m[C];
+  for (int k = 0; k < C; ++k) m[k] = {0, 0, 0};
   long long j = team.row < channels ? part.begin + team.rank : part.end;
   Channel c(team.row, channels, inner, j, team.size);
   while (j < part.end) {
-    Shifted<R> run;
-    run.start(fetch_real<R>(x, type, c.index()));
-    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
-      R v[BATCH];
-      bool there[BATCH];
+    Shifted<R> run[C];
+    R begin[N];
+    fetch_at(x, type, c.index, begin);
+    for (int k = 0; k < C; ++k) run[k].start(begin[k]);
+    for (int done = 0; done < RUN && j < part.end; done += B * each_of(T)) {
+      R v[B][N];
+      bool there[B];
 #pragma unroll
-      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
+      for (int u = 0; u < B; ++u, c.next(), j += team.size) {
         there[u] = j < part.end;
-        v[u] = there[u] ? fetch_real<R>(x, type, c.index()) : (R)0;
+        for (int k = 0; k < N; ++k) v[u][k] = 0;
+        if (there[u]) fetch_at(x, type, c.index, v[u]);
       }
-      for (int u = 0; u < BATCH; ++u) run.add(v[u], there[u]);
+#pragma unroll
+      for (int u = 0; u < B; ++u)
+        for (int k = 0; k < N; ++k) run[T == ACROSS ? k : 0].add(v[u][k], there[u]);
     }
-    m = Merge()(m, run.moments());
+    for (int k = 0; k < C; ++k) m[k] = Merge()(m[k], run[k].moments());
   }
-  m = all(m, team, Merge());
-  if (team.row < channels && team.rank == 0) found[blockIdx.y * channels + team.row] = {m.mean, m.squares};
+  for (int k = 0; k < C; ++k) {
+    Moments whole = all(m[k], team, Merge());
+    if (team.row < channels && team.rank == 0)
+      found[(blockIdx.y * channels + team.row) * C + k] = {whole.mean, whole.squares};
+  }
 }
 
 // Sums of gy and of gy * (x - mean); without x the second one is 0. `width` neighbouring channels share a mean.
-template <class R>
+template <class R, Taking T>
 __device__ inline void sums(const void *gy, int gy_type, const void *x, int type, const double *mean, long long width,
                             long long channels, long long inner, long long count, int size, Pair *found) {
+  const int N = numbers(T), C = channels_of(T), B = batch(T);
   Team team(blockIdx.x, size, size == THREADS);
   Part part(blockIdx.y, gridDim.y, count);
-  Pair total = {0, 0};
-  long long j = team.row < channels ? part.begin + team.rank : part.end;
-  Channel c(team.row, channels, inner, j, team.size);
-  double centre = team.row < channels ? mean[team.row / width] : 0;
-  R minus = (R)centre;
-  while (j < part.end) {
-    R sum = 0, product = 0;
-    for (int done = 0; done < RUN && j < part.end; done += BATCH) {
-      R g[BATCH], v[BATCH];
-#pragma unroll
-      for (int u = 0; u < BATCH; ++u, c.next(), j += team.size) {
-        bool there = j < part.end;
-        g[u] = there ? fetch_real<R>(gy, gy_type, c.index()) : (R)0;
-        v[u] = there && x ? fetch_real<R>(x, type, c.index()) : minus;
-      }
-      for (int u = 0; u < BATCH; ++u) sum += g[u], product += g[u] * (v[u] - minus);
-    }
-    total = total + Pair{(double)sum, (double)product};
+  bool live = team.row < channels;
+  Pair total[C];
+  double centre[C];
+  R minus[C];
+  for (int k = 0; k < C; ++k) {
+    total[k] = {0, 0}, centre[k] = live ? mean[(team.row * C + k) / width] : 0, minus[k] = (R)centre[k];
   }
-  total.b -= (centre - (double)minus) * total.a;  // what the rounding of the mean has left out
-  total = all(total, team, Add());
-  if (team.row < channels && team.rank == 0) found[blockIdx.y * channels + team.row] = total;
+  long long j = live ? part.begin + team.rank : part.end;
+  Channel c(team.row, channels, inner, j, team.size);
+  while (j < part.end) {
+    R sum[C], product[C];
+    for (int k = 0; k < C; ++k) sum[k] = 0, product[k] = 0;
+    for (int done = 0; done < RUN && j < part.end; done += B * each_of(T)) {
+      R g[B][N], v[B][N];
+#pragma unroll
+      for (int u = 0; u < B; ++u, c.next(), j += team.size) {
+        for (int k = 0; k < N; ++k) g[u][k] = 0, v[u][k] = minus[T == ACROSS ? k : 0];
+        if (j < part.end) fetch_at(gy, gy_type, c.index, g[u]);
+        if (j < part.end && x) fetch_at(x, type, c.index, v[u]);
+      }
+#pragma unroll
+      for (int u = 0; u < B; ++u) {
+        for (int k = 0; k < N; ++k) {
+          const int to = T == ACROSS ? k : 0;
+          sum[to] += g[u][k], product[to] += g[u][k] * (v[u][k] - minus[to]);
+        }
+      }
+    }
+    for (int k = 0; k < C; ++k) total[k] = total[k] + Pair{(double)sum[k], (double)product[k]};
+  }
+  for (int k = 0; k < C; ++k) {
+    total[k].b -= (centre[k] - (double)minus[k]) * total[k].a;  // what the rounding of the mean has left out
+    Pair whole = all(total[k], team, Add());
+    if (live && team.rank == 0) found[(blockIdx.y * channels + team.row) * C + k] = whole;
+  }
 }
 
 __device__ inline double at(const void *list, int type, long long i, double otherwise) {
@@ -109,39 +196,44 @@ struct Forward {
   List batch_mean, batch_variance;        // outputs
   double eps, decay;
   long long channels, count, parts, update;
+  long long each;  // neighbours of one channel that are taken at once
 };
 
-// From what the parts have found, or from the running statistics: what backward needs, and the coefficients.
+// Threads that join the parts of a channel.
+const int JOINING = 32;
+
+// From what the parts have found, or from the running statistics: what backward needs, and the coefficients. A team a
+// channel.
 template <class R>
 __device__ inline void forward(const Forward *f, const Pair *found, double *mean, double *inverse, Coefficients<R> *by) {
-  for (long long c = first(); c < f->channels; c += step()) {
-    double m, v;
-    if (found) {
-      Moments all = {0, 0, 0};
-      for (long long p = 0; p < f->parts; ++p) {
-        Part part(p, f->parts, f->count);
-        Pair one = found[p * f->channels + c];
-        all = Merge()(all, Moments{(double)(part.end - part.begin), one.a, one.b});
-      }
-      m = all.mean, v = all.squares / (double)f->count;
-    } else {
-      m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
-      v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
-    }
-    if (f->update) {
-      double old_m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
-      double old_v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
-      double unbiased = v * ((double)f->count / ((double)f->count - 1));
-      keep_real<double>(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
-      keep_real<double>(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
-    }
-    if (f->batch_mean.at) keep_real<double>(f->batch_mean.at, (int)f->batch_mean.type, c, m);
-    if (f->batch_variance.at) keep_real<double>(f->batch_variance.at, (int)f->batch_variance.type, c, v);
-    double inv = 1 / sqrt(v + f->eps), times = at(f->gamma.at, (int)f->gamma.type, c, 1) * inv;
-    mean[c] = m, inverse[c] = inv;
-    double rest = m - (double)(R)m;
-    by[c] = {(R)m, (R)times, 0, (R)(at(f->beta.at, (int)f->beta.type, c, 0) - rest * times)};
+  Team team(blockIdx.x, JOINING, true);
+  const long long c = team.row;
+  Moments whole = {0, 0, 0};
+  for (long long p = team.rank; found && c < f->channels && p < f->parts; p += team.size) {
+    Part part(p, f->parts, f->count / f->each);
+    Pair one = found[p * f->channels + c];
+    whole = Merge()(whole, Moments{(double)((part.end - part.begin) * f->each), one.a, one.b});
   }
+  whole = all(whole, team, Merge());
+  if (c >= f->channels || team.rank != 0) return;
+  double m = whole.mean, v = whole.squares / (double)f->count;
+  if (!found) {
+    m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+    v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
+  }
+  if (f->update) {
+    double old_m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
+    double old_v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
+    double unbiased = v * ((double)f->count / ((double)f->count - 1));
+    keep_real<double>(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
+    keep_real<double>(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
+  }
+  if (f->batch_mean.at) keep_real<double>(f->batch_mean.at, (int)f->batch_mean.type, c, m);
+  if (f->batch_variance.at) keep_real<double>(f->batch_variance.at, (int)f->batch_variance.type, c, v);
+  double inv = 1 / sqrt(v + f->eps), times = at(f->gamma.at, (int)f->gamma.type, c, 1) * inv;
+  mean[c] = m, inverse[c] = inv;
+  double rest = m - (double)(R)m;
+  by[c] = {(R)m, (R)times, 0, (R)(at(f->beta.at, (int)f->beta.type, c, 0) - rest * times)};
 }
 
 struct Backward {
@@ -161,30 +253,34 @@ __device__ inline void deliver(const List &to, long long add, long long c, doubl
 template <class R>
 __device__ inline void backward(const Backward *b, const Pair *found, const double *mean, const double *inverse,
                                 Coefficients<R> *by) {
-  for (long long c = first(); c < b->channels; c += step()) {
-    Pair total = {0, 0};
-    for (long long p = 0; p < b->parts; ++p) total = total + found[p * b->channels + c];
-    deliver<R>(b->to_beta, b->add_beta, c, total.a);
-    deliver<R>(b->to_gamma, b->add_gamma, c, total.b * inverse[c]);
-    double n = (double)b->count, inv = inverse[c], times = at(b->gamma.at, (int)b->gamma.type, c, 1) * inv;
-    if (!b->own) {
-      by[c] = {0, (R)times, 0, 0};
-      continue;
-    }
-    double by_x = 2 * at(b->variance.at, (int)b->variance.type, c, 0) / n - times * inv * inv * total.b / n;
-    double rest = mean[c] - (double)(R)mean[c];
-    double plus = (at(b->mean.at, (int)b->mean.type, c, 0) - times * total.a) / n - by_x * rest;
-    by[c] = {(R)mean[c], (R)times, (R)by_x, (R)plus};
+  Team team(blockIdx.x, JOINING, true);
+  const long long c = team.row;
+  Pair total = {0, 0};
+  for (long long p = team.rank; c < b->channels && p < b->parts; p += team.size) total = total + found[p * b->channels + c];
+  total = all(total, team, Add());
+  if (c >= b->channels || team.rank != 0) return;
+  deliver<R>(b->to_beta, b->add_beta, c, total.a);
+  deliver<R>(b->to_gamma, b->add_gamma, c, total.b * inverse[c]);
+  double n = (double)b->count, inv = inverse[c], times = at(b->gamma.at, (int)b->gamma.type, c, 1) * inv;
+  if (!b->own) {
+    by[c] = {0, (R)times, 0, 0};
+    return;
   }
+  double by_x = 2 * at(b->variance.at, (int)b->variance.type, c, 0) / n - times * inv * inv * total.b / n;
+  double rest = mean[c] - (double)(R)mean[c];
+  double plus = (at(b->mean.at, (int)b->mean.type, c, 0) - times * total.a) / n - by_x * rest;
+  by[c] = {(R)mean[c], (R)times, (R)by_x, (R)plus};
 }
 
-// The channel of element `first()`, and of the ones after it, each `step()` on.
+// The channel of place `first()`, and of the ones after it, each `step()` on.
 struct Cycle {
   long long c, at, c_step, at_step, channels, inner;
 
   __device__ inline Cycle(long long channels, long long inner)
-      : c(first() / inner % channels), at(first() % inner), c_step(step() / inner % channels), at_step(step() % inner),
-        channels(channels), inner(inner) {}
+      : c(0), at(first()), c_step(0), at_step(step()), channels(channels), inner(inner) {
+    c = divide(at, inner), c_step = divide(at_step, inner);
+    divide(c, channels), divide(c_step, channels);
+  }
 
   __device__ inline void next() {
     c += c_step, at += at_step;
@@ -193,16 +289,39 @@ struct Cycle {
   }
 };
 
-// y may lie over a.
-template <class R>
+// y may lie over a. n, `channels` and `inner` in places.
+template <class R, Taking T>
 __device__ inline void map(const void *a, int a_type, const void *x, int x_type, void *y, int to, long long n,
                            long long channels, long long inner, const Coefficients<R> *by, int add) {
-  Cycle at(channels, inner);
-  for (long long i = first(); i < n; i += step(), at.next()) {
-    const Coefficients<R> k = by[at.c];
-    R v = fetch_real<R>(a, a_type, i);
-    R r = x ? v * k.times + ((fetch_real<R>(x, x_type, i) - k.minus) * k.by_x + k.plus) : (v - k.minus) * k.times + k.plus;
-    keep_real<R>(y, to, i, add ? fetch_real<R>(y, to, i) + r : r);
+  const int N = numbers(T), C = channels_of(T), B = T == SINGLE ? 1 : 2;
+  Cycle cycle(channels, inner);
+  Coefficients<R> k[C];
+  long long has = -1;
+  for (long long i = first(); i < n; i += B * step()) {
+    R v[B][N], w[B][N], before[B][N];
+#pragma unroll
+    for (int u = 0; u < B; ++u) {
+      const long long at = i + u * step();
+      if (at >= n) continue;
+      fetch_at(a, a_type, at, v[u]);
+      if (x) fetch_at(x, x_type, at, w[u]);
+      if (add) fetch_at(y, to, at, before[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < B; ++u, cycle.next()) {
+      const long long at = i + u * step();
+      if (at >= n) continue;
+      if (cycle.c != has) {
+        for (int q = 0; q < C; ++q) k[q] = by[cycle.c * C + q];
+        has = cycle.c;
+      }
+      for (int q = 0; q < N; ++q) {
+        const Coefficients<R> &c = k[T == ACROSS ? q : 0];
+        R r = x ? v[u][q] * c.times + ((w[u][q] - c.minus) * c.by_x + c.plus) : (v[u][q] - c.minus) * c.times + c.plus;
+        v[u][q] = add ? before[u][q] + r : r;
+      }
+      keep_at(y, to, at, v[u]);
+    }
   }
 }
 
@@ -405,16 +524,23 @@ __device__ inline void rows_deliver(const Pair *found, long long parts, long lon
 
 }  // namespace nnrs
 
-#define NNRS_NORMALIZE(R, suffix)                                                                                        \
+#define NNRS_CHANNELS(R, suffix, taking)                                                                                 \
   extern "C" __global__ void moments_##suffix(const void *x, int type, long long channels, long long inner,              \
                                               long long count, int size, nnrs::Pair *found) {                           \
-    nnrs::moments<R>(x, type, channels, inner, count, size, found);                                                      \
+    nnrs::moments<R, nnrs::taking>(x, type, channels, inner, count, size, found);                                        \
   }                                                                                                                      \
   extern "C" __global__ void sums_##suffix(const void *gy, int gy_type, const void *x, int type, const double *mean,     \
                                            long long width, long long channels, long long inner, long long count,       \
                                            int size, nnrs::Pair *found) {                                                \
-    nnrs::sums<R>(gy, gy_type, x, type, mean, width, channels, inner, count, size, found);                                      \
+    nnrs::sums<R, nnrs::taking>(gy, gy_type, x, type, mean, width, channels, inner, count, size, found);                 \
   }                                                                                                                      \
+  extern "C" __global__ void map_##suffix(const void *a, int a_type, const void *x, int x_type, void *y, int to,         \
+                                          long long n, long long channels, long long inner,                             \
+                                          const nnrs::Coefficients<R> *by, int add) {                                    \
+    nnrs::map<R, nnrs::taking>(a, a_type, x, x_type, y, to, n, channels, inner, by, add);                                \
+  }
+
+#define NNRS_NORMALIZE(R, suffix)                                                                                        \
   extern "C" __global__ void forward_##suffix(const nnrs::Forward *f, const nnrs::Pair *found, double *mean,             \
                                               double *inverse, nnrs::Coefficients<R> *by) {                              \
     nnrs::forward<R>(f, found, mean, inverse, by);                                                                       \
@@ -422,11 +548,6 @@ __device__ inline void rows_deliver(const Pair *found, long long parts, long lon
   extern "C" __global__ void backward_##suffix(const nnrs::Backward *b, const nnrs::Pair *found, const double *mean,     \
                                                const double *inverse, nnrs::Coefficients<R> *by) {                       \
     nnrs::backward<R>(b, found, mean, inverse, by);                                                                      \
-  }                                                                                                                      \
-  extern "C" __global__ void map_##suffix(const void *a, int a_type, const void *x, int x_type, void *y, int to,         \
-                                          long long n, long long channels, long long inner,                             \
-                                          const nnrs::Coefficients<R> *by, int add) {                                    \
-    nnrs::map<R>(a, a_type, x, x_type, y, to, n, channels, inner, by, add);                                              \
   }                                                                                                                      \
   extern "C" __global__ void groups_scale_##suffix(                                                                      \
       const double *mean, const double *inverse, const void *gamma, int gamma_type, const void *beta, int beta_type,     \
@@ -472,5 +593,9 @@ __device__ inline void rows_deliver(const Pair *found, long long parts, long lon
     nnrs::rows_deliver<R>(found, parts, n, beta, beta_type, add_beta, gamma, gamma_type, add_gamma);                     \
   }
 
+NNRS_CHANNELS(float, f32, SINGLE)
+NNRS_CHANNELS(float, along_f32, ALONG)
+NNRS_CHANNELS(float, across_f32, ACROSS)
+NNRS_CHANNELS(double, f64, SINGLE)
 NNRS_NORMALIZE(float, f32)
 NNRS_NORMALIZE(double, f64)

@@ -47,8 +47,8 @@ pub mod cpu {
 /// GPUs.
 pub mod cuda {
     pub use nnrs_kernels::cuda::{
-        Gpu, GpuGroup, GroupPlace, GroupSums, Properties, compiler, functions_on_host, gpu, gpus, graphs, set_compiler,
-        set_graphs, set_libraries, set_notice, set_tf32, tf32,
+        Gpu, GpuGroup, GroupPlace, GroupSums, Properties, autotune, compiler, functions_on_host, gpu, gpus, graphs,
+        set_autotune, set_compiler, set_graphs, set_libraries, set_notice, set_tf32, tf32,
     };
 }
 

@@ -43,6 +43,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 PASSED = pytest.StashKey[bool]()
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """NNRS_TEST_FAILURES=FILE: failures are written there at once, for runs that may be stopped (`gpu_check.py`)."""
+    file = os.environ.get("NNRS_TEST_FAILURES")
+    if file and report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        with open(file, "a") as f:
+            f.write(f"== {report.nodeid} ({report.when})\n{report.longreprtext}\n")
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays: the tests' own gc.collect() need not walk over it."""
     gc.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ def train(y: Variable, *leaves: Variable) -> None:
 def names(record: list[str]) -> Callable[[Any], None]:
     """A hook that writes down the functions' names."""
     return lambda f: record.append(f.name)
+
+
+def promises_any_memory() -> bool:
+    """The system lets a program ask for more memory than there is, and ends it when it writes there."""
+    rule = Path("/proc/sys/vm/overcommit_memory")
+    return rule.exists() and rule.read_text().strip() == "1"
 
 
 def works() -> None:

@@ -102,6 +102,38 @@ def test_convolutions_as_by_kernels_of_our_own(case, channel_last, backwards):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("type_config", ["float", "bfloat16"])
+@pytest.mark.parametrize("channel_last", [False, True])
+def test_ways_that_are_measured_give_what_estimated_ones_give(channel_last, type_config):
+    from nnrs.ext import cuda
+
+    found = []
+    for on in (False, True):
+        old = cuda.set_autotune(on)
+        try:
+            with nn.context_scope(get_extension_context(BACKEND, type_config=type_config)):
+                x, w = (
+                    leaf(numbers(0, 8, 16, 20, 24)),
+                    leaf(numbers(1, 32, *((3, 3, 24) if channel_last else (16, 3, 3)))),
+                )
+                y = F.convolution(x, w, pad=(1, 1), channel_last=channel_last)
+                gy = nn.NdArray.from_numpy_array(numbers(2, *y.shape))
+                runs = []
+                for _ in range(5):  # the last ones captured
+                    x.g = w.g = 0
+                    y.forward()
+                    y.backward(gy)
+                    runs.append([a.astype(float) for a in (y.d, x.g, w.g)])
+        finally:
+            assert cuda.set_autotune(old) is on
+        for a, b in zip(runs[0], runs[-1], strict=True):
+            np.testing.assert_array_equal(a, b)
+        found.append(runs[0])
+    close = {"float": 1e-4, "bfloat16": 2e-2}[type_config]
+    for a, b in zip(*found, strict=True):
+        assert np.linalg.norm(a - b) < close * np.linalg.norm(a)
+
+
 def test_the_libraries_do_it():
     """What they say is used in the graph: emulated ones sum in double precision, so the float is the nearest."""
     from nnrs.ext import cuda

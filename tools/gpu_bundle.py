@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUNDLE = ROOT / "gpu-bundle"
 LIMIT = 64 << 20
-WHEELS = ["numpy", "pytest", "h5py", "maturin"]
+WHEELS = ["numpy", "pytest", "pytest-xdist", "h5py", "maturin"]
 PLATFORMS = ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"]
 # Relative to the folder in which cargo-home/ lies.
 CARGO = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'

@@ -3,8 +3,9 @@
     python tools/gpu_check.py [--quick] [--part WORD] [--deadline SECONDS] [--output FILE]
 
 Runs with the nnrs that this Python imports. What matters most comes first, and what a part leaves of its share of the
-time is there for the later ones. The report is written after each part; without a GPU it ends with the first one. A
-part that did not run is NOT RUN, which counts as failed.
+time is there for the later ones. The report is written after each part, and beside it, in a folder, all
+that each command printed; without a GPU it ends with the first one. A part that did not run is NOT RUN, which counts as
+failed.
 """
 
 from __future__ import annotations
@@ -30,9 +31,23 @@ LINES = 30
 # Plugins that a machine has beside (coverage, parallel runs) are none of ours; a warning of theirs would be an error.
 ENV = {**os.environ, "NNRS_TEST_BACKEND": "cudnn", "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 PYTHON = sys.executable
-PYTEST = [PYTHON, "-m", "pytest", "-q", "-rs", "--maxfail=20", "-p", "no:cacheprovider"]
+PYTEST = [
+    PYTHON,
+    "-m",
+    "pytest",
+    "-q",
+    "-rs",
+    "--maxfail=100",
+    "-p",
+    "no:cacheprovider",
+    "-o",
+    "faulthandler_timeout=60",
+]
+# A process has most of its time on the host, and all have the same GPU.
+WORKERS = min(os.cpu_count() or 1, 12)
+SPREAD = ["-p", "xdist", "-n", str(WORKERS), "--dist", "worksteal"] if find_spec("xdist") else []
 # Each list in a process of its own: what one has compiled the other must not find.
-GPU = [["", "_captures", "_random", "_numbers"], ["_libraries", "_compiled", "_nccl"]]
+GPU = [["", "_captures", "_random", "_numbers", "_normalization"], ["_libraries", "_compiled", "_nccl"]]
 GPU_TESTS = [[f"tests/test_gpu{name}.py" for name in names] for names in GPU]
 FUNCTIONS = "tests/test_functions.py"
 DIGITS = ["--context", "cudnn", "--at-least", "0.98", "--output-dir", "out/gpu"]
@@ -82,14 +97,10 @@ def digits(quick: bool) -> list[str]:
 
 
 def tests(quick: bool) -> list[list[str]]:
-    """All functions and graphs with the GPU's context (`tests/conftest.py` leaves out what speaks of the CPU), in parts
-    that are about as long.
-    """
-    graphs = [*PYTEST, f"--ignore={FUNCTIONS}", "tests"]
+    """All functions and graphs with the GPU's context (`tests/conftest.py` leaves out what speaks of the CPU)."""
     if quick:
         return [[*PYTEST, FUNCTIONS, "-k", "forward and (tanh or affine)"], [*PYTEST, "tests/test_row_sizes.py"]]
-    chosen = ["forward", "second or grad_equals", "not forward and not second and not grad_equals"]
-    return [*([*PYTEST, FUNCTIONS, "-k", words] for words in chosen), graphs]
+    return [[*PYTEST, *SPREAD, "tests"]]
 
 
 def parts(quick: bool) -> list[Part]:
@@ -100,9 +111,9 @@ def parts(quick: bool) -> list[Part]:
     return [
         Part("devices", [[PYTHON, "-c", DEVICES]], 40),
         Part("GPU tests", [[*PYTEST, *words] for words in gpu_tests], 100),
-        Part("bench", [bench], 220),
+        Part("functions and graphs", tests(quick), 160),
+        Part("bench", [bench], 190),
         Part("digits", [digits(quick)], 50),
-        Part("functions and graphs", tests(quick), 130),
         Part(
             "compute-sanitizer",
             [[sanitizer or "compute-sanitizer", "--error-exitcode", "9", *checked]],
@@ -128,7 +139,7 @@ class Run:
         return Run(process, file)
 
     def finish(self, seconds: float) -> tuple[int | None, str]:
-        """Its exit status, None if it had to be stopped, and the end of what it printed."""
+        """Its exit status, None if it had to be stopped, and what it printed."""
         try:
             status: int | None = self.process.wait(max(seconds, 0))
         except subprocess.TimeoutExpired:
@@ -137,8 +148,7 @@ class Run:
             os.killpg(self.process.pid, signal.SIGKILL)  # also what it left behind
         self.process.wait()
         self.output.seek(0)
-        lines = self.output.read().decode(errors="replace").strip().splitlines()
-        return status, "\n".join(lines[-LINES:])
+        return status, self.output.read().decode(errors="replace").strip()
 
 
 def outcome(statuses: list[int | None], limit: float) -> str:
@@ -148,8 +158,8 @@ def outcome(statuses: list[int | None], limit: float) -> str:
     return f"FAILED ({', '.join(map(str, failed))})" if failed else "ok"
 
 
-def run(part: Part, limit: float) -> tuple[str, str, list[int | None]]:
-    """What became of a part, the end of what it printed, and the exit statuses."""
+def run(part: Part, limit: float, logs: Path | None) -> tuple[str, str, list[int | None]]:
+    """What became of a part, the end of what it printed, and the exit statuses. `logs`: where all of it goes."""
     if part.missing:
         return f"NOT RUN: {part.missing}", "", []
     if limit < LEAST:
@@ -159,16 +169,19 @@ def run(part: Part, limit: float) -> tuple[str, str, list[int | None]]:
     ends = [r.finish(start + limit - time.monotonic()) for r in runs]
     statuses = [status for status, _ in ends]
     took = f", {time.monotonic() - start:.0f} s"
-    return outcome(statuses, limit) + took, "\n".join(text for _, text in ends), statuses
+    for i, (_, text) in enumerate(ends if logs else []):
+        (logs / f"{part.title.replace(' ', '-')}-{i}.txt").write_text(text)
+    shown = ["\n".join(text.splitlines()[-LINES:]) for _, text in ends]
+    return outcome(statuses, limit) + took, "\n".join(shown), statuses
 
 
-def reports(chosen: list[Part], deadline: float) -> Iterator[tuple[bool, str]]:
+def reports(chosen: list[Part], deadline: float, logs: Path | None = None) -> Iterator[tuple[bool, str]]:
     """Of each part whether it went well, and its report."""
     end = time.monotonic() + deadline
     for i, part in enumerate(chosen):
         weight = part.share / sum(p.share for p in chosen[i:])
         first = part.title == "devices"
-        status, output, statuses = run(part, max((end - time.monotonic()) * weight, FIRST * first))
+        status, output, statuses = run(part, max((end - time.monotonic()) * weight, FIRST * first), logs)
         if first and statuses not in ([0], [INCOMPLETE]):
             yield False, f"== devices: FAILED, and nothing else was run: {output}"
             return
@@ -184,7 +197,11 @@ def main() -> int:
     args = parser.parse_args()
     chosen = [p for p in parts(args.quick) if not args.part or p.title == "devices" or args.part in p.title]
     report, failed = "", 0
-    for well, text in reports(chosen, args.deadline):
+    logs = args.output and args.output.with_name(f"{args.output.stem}-logs")
+    if logs:
+        logs.mkdir(parents=True, exist_ok=True)
+        ENV["NNRS_TEST_FAILURES"] = str(logs.resolve() / "failures.txt")
+    for well, text in reports(chosen, args.deadline, logs):
         failed += not well
         report += text + "\n"
         print(text, flush=True)

@@ -22,6 +22,6 @@ else
   PYTHONPATH=$site "$site/bin/maturin" build --release --locked --out target/wheels-gpu --interpreter "$python"
   "${pip[@]}" --no-deps target/wheels-gpu/*.whl
 fi
-"${pip[@]}" numpy pytest h5py || "$python" -c 'import numpy, pytest, h5py' # a bundle for another Python has no fitting NumPy
+"${pip[@]}" numpy pytest pytest-xdist h5py || "$python" -c 'import numpy, pytest, h5py' # a bundle for another Python has no fitting NumPy
 export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 exec "$python" tools/gpu_check.py --output out/gpu-check.txt "$@"

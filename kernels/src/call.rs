@@ -60,6 +60,12 @@ pub trait Call: Any + Send + Sync {
         None
     }
 
+    /// As `needs`, of the kernels of a GPU: what [`saves`](Call::saves) speaks of they read again.
+    fn needs_on_gpu(&self, dtype: DType, want: &[bool]) -> Option<Needs> {
+        let needs = self.needs(want)?;
+        Some(if self.saves(dtype).is_some() { Needs { x: Needs::ALL.x, ..needs } } else { needs })
+    }
+
     /// Multiplications of the forward pass, for functions that do more than pass over their arrays: what it would cost
     /// to compute the outputs again.
     fn multiplications(&self) -> f64 {
@@ -333,6 +339,12 @@ impl Run<'_> {
     #[doc(hidden)]
     pub fn input_to_update(&self, i: usize, place: Place, n: usize) -> Result<Data> {
         self.inputs[i].modify_at(place, self.dtype)?.of(n)
+    }
+
+    /// The same as integers of 32 bits; see [`update_whole_input`](Run::update_whole_input).
+    #[doc(hidden)]
+    pub fn whole_input_to_update(&self, i: usize, place: Place, n: usize) -> Result<Data> {
+        self.inputs[i].modify_at(place, DType::I32)?.of(n)
     }
 
     /// Updates the `n` elements of input `i` in the type to compute in, which it has from then on.

@@ -264,10 +264,7 @@ impl FnNode {
         let call = setup.kernels()?;
         match self.context.gpu() {
             Some(_) if self.on_gpu() == OnGpu::Forward => None,
-            Some(_) if self.on_gpu() == OnGpu::Both && call.saves(self.context.compute_dtype()).is_some() => {
-                let needs = call.needs(want)?;
-                Some(Needs { x: Needs::ALL.x, ..needs })
-            }
+            Some(_) if self.on_gpu() == OnGpu::Both => call.needs_on_gpu(self.context.compute_dtype(), want),
             _ => call.needs(want),
         }
     }

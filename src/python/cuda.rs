@@ -33,6 +33,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cuda_libraries, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_libraries, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_tf32, m)?)?;
+    m.add_function(wrap_pyfunction!(cuda_set_autotune, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_set_compiler, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_generated, m)?)?;
     m.add_function(wrap_pyfunction!(cuda_source, m)?)
@@ -82,6 +83,12 @@ fn cuda_generated(py: Python<'_>, id: usize) -> PyResult<(usize, Vec<String>)> {
 #[pyfunction]
 fn cuda_set_tf32(on: bool) -> bool {
     cuda::set_tf32(on)
+}
+
+/// Lets cuDNN measure, or estimate; gives the old setting.
+#[pyfunction]
+fn cuda_set_autotune(on: bool) -> bool {
+    cuda::set_autotune(on)
 }
 
 /// A warning, once for each function that runs on the host though its context is a GPU's.

@@ -1,5 +1,6 @@
 //! Convolutions by cuDNN. Only its deterministic algorithms are used, and TF32 only where it was asked for.
 
+use super::capture::is_capturing;
 use super::library::{Name, functions};
 use super::vendor::{ConvolutionPass, Prepared, Scales, VendorConvolution};
 use crate::dtype::DType;
@@ -65,6 +66,8 @@ functions! {
         conv_destroy: "cudnnDestroyConvolutionDescriptor" (CudnnHandle) -> CudnnStatus;
         forward_choose: "cudnnGetConvolutionForwardAlgorithm_v7"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
+        forward_measure: "cudnnFindConvolutionForwardAlgorithm"
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         forward_size: "cudnnGetConvolutionForwardWorkspaceSize"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
         forward: "cudnnConvolutionForward"
@@ -72,12 +75,16 @@ functions! {
              *const c_void, CudnnHandle, *mut c_void) -> CudnnStatus;
         data_choose: "cudnnGetConvolutionBackwardDataAlgorithm_v7"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
+        data_measure: "cudnnFindConvolutionBackwardDataAlgorithm"
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         data_size: "cudnnGetConvolutionBackwardDataWorkspaceSize"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
         data: "cudnnConvolutionBackwardData"
             (CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, *const c_void, CudnnHandle, i32, *mut c_void, usize,
              *const c_void, CudnnHandle, *mut c_void) -> CudnnStatus;
         weight_choose: "cudnnGetConvolutionBackwardFilterAlgorithm_v7"
+            (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
+        weight_measure: "cudnnFindConvolutionBackwardFilterAlgorithm"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32, *mut AlgorithmPerformance) -> CudnnStatus;
         weight_size: "cudnnGetConvolutionBackwardFilterWorkspaceSize"
             (CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut usize) -> CudnnStatus;
@@ -175,12 +182,21 @@ impl Functions {
         unsafe { CStr::from_ptr((self.error)(status)).to_string_lossy().into_owned() }
     }
 
-    /// What chooses, measures and does a part.
+    /// What chooses a way for a part, says how much memory it wants, and does it.
     fn of(&self, part: ConvolutionPass) -> (FindAlgorithms, WorkspaceSize, RunConvolution) {
         match part {
             ConvolutionPass::Forward => (self.forward_choose, self.forward_size, self.forward),
             ConvolutionPass::Data => (self.data_choose, self.data_size, self.data),
             ConvolutionPass::Weight => (self.weight_choose, self.weight_size, self.weight),
+        }
+    }
+
+    /// What chooses a way by trying all, in memory of its own.
+    fn measuring(&self, part: ConvolutionPass) -> FindAlgorithms {
+        match part {
+            ConvolutionPass::Forward => self.forward_measure,
+            ConvolutionPass::Data => self.data_measure,
+            ConvolutionPass::Weight => self.weight_measure,
         }
     }
 }
@@ -283,7 +299,9 @@ impl PreparedConvolution {
             _ => DEFAULT_MATH,
         };
         let (f, [a, b, to]) = (&self.lib.f, self.order());
-        let (choose, size, _) = f.of(self.part);
+        let (estimate, size, _) = f.of(self.part);
+        // A run that is being captured does no work.
+        let choose = if c.autotune && !is_capturing() { f.measuring(self.part) } else { estimate };
         let handle = self.lib.handle.lock().unwrap_or_else(|e| e.into_inner());
         let (mut found, mut choices) = (0, [AlgorithmPerformance::default(); CHOICES]);
         // SAFETY: all of it was made by `describe`; there is room for as many choices.
@@ -401,6 +419,7 @@ mod tests {
                 channel_last,
                 accumulate: false,
                 tf32: false,
+                autotune: false,
             };
             let ready = lib.describe(&c).unwrap();
             let mut found = [0; 5];

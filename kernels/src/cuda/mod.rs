@@ -56,7 +56,7 @@ pub use group_sums::GroupSums;
 #[cfg(feature = "cuda")]
 pub use library::set_package_folders;
 pub use replays::{graphs, set_graphs};
-pub use vendor::{set_libraries, set_tf32, tf32};
+pub use vendor::{autotune, set_autotune, set_libraries, set_tf32, tf32};
 
 use crate::device::DeviceMemory;
 use crate::error::{Error, Result};

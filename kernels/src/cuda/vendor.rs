@@ -65,6 +65,8 @@ pub struct VendorConvolution {
     pub channel_last: bool,
     pub accumulate: bool,
     pub tf32: bool,
+    /// Choose by measuring.
+    pub autotune: bool,
 }
 
 pub type SpatialSizes = SmallVec<[usize; 3]>;
@@ -127,6 +129,7 @@ pub(super) type Calls = HashMap<VendorCall, Option<Arc<dyn Prepared>>>;
 const CALLS: usize = 4096;
 
 static TF32: Switch = Switch::new("NNRS_TF32", false);
+static AUTOTUNE: Switch = Switch::new("NNRS_CUDA_AUTOTUNE", false);
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
 /// True if float products may be computed with TF32's 10 bits of mantissa. Off unless NNRS_TF32=1 or [`set_tf32`].
@@ -139,6 +142,17 @@ pub fn set_tf32(on: bool) -> bool {
     TF32.set(on)
 }
 
+/// True if the ways of convolutions are measured before one is chosen. Off unless NNRS_CUDA_AUTOTUNE=1 or [`set_autotune`].
+pub fn autotune() -> bool {
+    AUTOTUNE.get()
+}
+
+/// Says whether cuDNN measures its ways of doing a convolution when it is first called, instead of estimating: steps become
+/// faster, and from one process to the next another way may win, which rounds differently. Gives the old setting.
+pub fn set_autotune(on: bool) -> bool {
+    AUTOTUNE.set(on)
+}
+
 /// Says whether NVIDIA's libraries are used where they are there; gives the old setting. Results differ in their rounding.
 pub fn set_libraries(on: bool) -> bool {
     ENABLED.swap(on, Relaxed)
@@ -146,7 +160,8 @@ pub fn set_libraries(on: bool) -> bool {
 
 /// The settings above, as a number: runs that were captured under others are not replayed.
 pub(super) fn settings() -> u8 {
-    tf32() as u8 | (ENABLED.load(Relaxed) as u8) << 1 | (super::compiler() as u8) << 2
+    let all = [tf32(), ENABLED.load(Relaxed), super::compiler(), autotune()];
+    all.iter().rev().fold(0, |settings, &on| settings << 1 | on as u8)
 }
 
 impl Gpu {
@@ -183,6 +198,7 @@ impl Gpu {
     }
 
     fn prepared(&self, call: VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
+        let _turn = self.turn()?; // measuring is work too
         let mut calls = self.calls.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(known) = calls.get(&call) {
             return Ok(known.clone());

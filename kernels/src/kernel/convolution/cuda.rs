@@ -338,6 +338,7 @@ unsafe fn by_library(g: &ConvolutionSizes, part: ConvolutionPass, arrays: [&Data
         channel_last: g.channel_last,
         accumulate: output == Output::Accumulate,
         tf32: dtype == DType::F32 && vendor::tf32(),
+        autotune: vendor::autotune(),
     };
     // SAFETY: the caller's promise.
     unsafe { arrays[2].gpu().by_library(VendorCall::Convolution(call), arrays) }

@@ -93,8 +93,7 @@ pub(super) fn advance(c: &Inq, run: &Run, [w, given]: [&Data; 2], passes: &mut P
     let launch = launch.flag(matches!(step, InqStep::All)).data(&free.sizes).size(cpu::count(c.bits)).size(n);
     // SAFETY: arrays of one size.
     unsafe { launch.data(&weights).data(&indicators).run(gpu.grid(n))? };
-    for (i, made) in [(1, &weights), (2, &indicators)] {
-        ops::put(&run.input_to_update(i, made.place(), n)?, made, Output::Write)?;
-    }
+    ops::put(&run.input_to_update(1, weights.place(), n)?, &weights, Output::Write)?;
+    ops::put(&run.whole_input_to_update(2, indicators.place(), n)?, &indicators, Output::Write)?;
     Ok(weights)
 }

@@ -48,7 +48,7 @@ impl MeanSubtraction {
             let next = Data::new_at(place, moved.dtype(), 1)?;
             ops::formula(&Formula::new(1, |v| vec![Some(&v[0] + 1.0)]), &[(t, Walk::Dense)], &next, Output::Write)?;
             ops::put(&run.input_to_update(1, place, n)?, moved, Output::Write)?;
-            return ops::put(&run.input_to_update(2, place, 1)?, &next, Output::Write);
+            return ops::put(&run.whole_input_to_update(2, place, 1)?, &next, Output::Write);
         }
         with_real!(run.dtype, T => {
             run.update_input::<T>(1, n, |mean| mean.copy_from_slice(moved.as_slice()))?;

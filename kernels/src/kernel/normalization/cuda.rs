@@ -17,6 +17,8 @@ pub(super) use groups::{groups_backward, groups_forward};
 const SHORT: usize = 8;
 /// Channels side by side.
 const WIDE: usize = 32;
+/// Threads that join the parts of a channel, as in `cuda/normalization.cu`.
+const JOINING: usize = 32;
 
 /// What forward keeps for backward: for each channel or row mean and `1 / sqrt(variance + eps)`, in double.
 pub(super) struct DeviceStatistics {
@@ -66,21 +68,67 @@ pub(super) struct NormalizationBackward<'a> {
     pub to_gamma: Option<(&'a Data, Output)>,
 }
 
-/// How the elements of channels are shared out: threads for a channel, and parts.
+/// How kernels take the numbers of channels, as in `cuda/normalization.cu`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    Single,
+    /// Four neighbours of a channel.
+    Along,
+    /// Those of four channels that lie side by side.
+    Across,
+}
+
+impl Taking {
+    /// Of all these arrays, the first of which says what is computed in.
+    fn new(c: Channels, arrays: &[&Data]) -> Taking {
+        let begins_at_four = |x: &&Data| x.address().is_multiple_of(4 * x.dtype().size() as u64);
+        match c.inner {
+            _ if is_double(arrays[0]) || !arrays.iter().all(begins_at_four) => Taking::Single,
+            1 if c.channels.is_multiple_of(4) => Taking::Across,
+            inner if inner > 0 && inner.is_multiple_of(4) => Taking::Along,
+            _ => Taking::Single,
+        }
+    }
+
+    /// The channels in places, each of them one or four numbers.
+    fn places(self, c: Channels) -> Channels {
+        match self {
+            Taking::Single => c,
+            Taking::Along => Channels { inner: c.inner / 4, ..c },
+            Taking::Across => Channels { channels: c.channels / 4, ..c },
+        }
+    }
+
+    fn named(self, stem: &str, double: bool) -> String {
+        match self {
+            Taking::Single => named(stem, double),
+            Taking::Along => format!("{stem}_along_f32"),
+            Taking::Across => format!("{stem}_across_f32"),
+        }
+    }
+}
+
+/// How the elements of channels are shared out: threads for a channel (or four), and parts.
 struct ThreadSplit {
+    taking: Taking,
     size: usize,
     parts: usize,
     grid: LaunchGrid,
 }
 
 impl ThreadSplit {
-    /// `rows` sums of `count` elements each, which lie in pieces of `inner` neighbours.
-    fn new(gpu: &Gpu, rows: usize, count: usize, inner: usize) -> ThreadSplit {
-        let size = if inner < SHORT { THREADS / WIDE } else { THREADS };
-        let LaunchGrid { blocks: [blocks, ..], threads } = team::grid(rows, size);
+    /// A sum for each channel.
+    fn new(gpu: &Gpu, c: Channels, taking: Taking) -> ThreadSplit {
+        let places = taking.places(c);
+        let size = match taking {
+            Taking::Across => THREADS / places.channels.next_power_of_two().clamp(1, WIDE),
+            _ if c.inner < SHORT => THREADS / WIDE,
+            _ => THREADS,
+        };
+        let LaunchGrid { blocks: [blocks, ..], threads } = team::grid(places.channels, size);
         let wanted = (gpu.properties().processors * 8).div_ceil(blocks.max(1) as usize);
-        let parts = count.div_ceil(size * 16).min(wanted).clamp(1, 1024);
-        ThreadSplit { size, parts, grid: LaunchGrid { blocks: [blocks, parts as u32, 1], threads } }
+        let parts = places.count().div_ceil(size * 16).min(wanted).clamp(1, 1024);
+        ThreadSplit { taking, size, parts, grid: LaunchGrid { blocks: [blocks, parts as u32, 1], threads } }
     }
 
     /// Two numbers for each part and row.
@@ -132,25 +180,26 @@ fn statistics_of(c: Channels, f: NormalizationForward) -> Result<(DeviceStatisti
     if c.channels == 0 {
         return Ok((s, by));
     }
-    let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
+    let split = ThreadSplit::new(gpu, c, Taking::new(c, &[f.x]));
     let found = if f.own { Some(moments(c, f.x, &split)?) } else { None };
     let (running, own) = (f.running, f.statistics);
     let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
     let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
     let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
+    let table = table.size(if split.taking == Taking::Along { 4 } else { 1 });
     let launch = gpu.launch("normalization", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: all arrays of the table and the launch have an element for each channel, `found` one for each part, too.
-    unsafe { launch.run(gpu.grid(c.channels))? };
+    unsafe { launch.run(team::grid(c.channels, JOINING))? };
     Ok((s, by))
 }
 
 fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
-    let found = split.found(x, c.channels)?;
-    let launch = x.gpu().launch("normalization", &named("moments", is_double(x)))?.array(x);
-    let launch = launch.size(c.channels).size(c.inner.max(1)).size(c.count()).size(split.size).data(&found); // no division by 0
+    let (found, places) = (split.found(x, c.channels)?, split.taking.places(c));
+    let launch = x.gpu().launch("normalization", &split.taking.named("moments", is_double(x)))?.array(x);
+    let launch = launch.size(places.channels).size(places.inner.max(1)).size(places.count()); // no division by 0
     // SAFETY: x has the sizes; there is room for each part and channel.
-    unsafe { launch.run(split.grid)? };
+    unsafe { launch.size(split.size).data(&found).run(split.grid)? };
     Ok(found)
 }
 
@@ -164,10 +213,11 @@ fn sums(
     split: &ThreadSplit,
     found: &Data,
 ) -> Result<()> {
-    let launch = gy.gpu().launch("normalization", &named("sums", is_double(gy)))?.array(gy).maybe_array(x).data(mean);
-    let launch = launch.size(width).size(c.channels).size(c.inner).size(c.count()).size(split.size).data(found);
+    let (places, name) = (split.taking.places(c), split.taking.named("sums", is_double(gy)));
+    let launch = gy.gpu().launch("normalization", &name)?.array(gy).maybe_array(x).data(mean);
+    let launch = launch.size(width).size(places.channels).size(places.inner).size(places.count());
     // SAFETY: the arrays have the sizes; there is room for each part and channel.
-    unsafe { launch.run(split.grid) }
+    unsafe { launch.size(split.size).data(found).run(split.grid) }
 }
 
 /// Applies the coefficients of the channels.
@@ -176,10 +226,12 @@ fn map(c: Channels, a: &Data, x: Option<&Data>, y: &Data, by: &Data, output: Out
         return Ok(());
     }
     let gpu = y.gpu();
-    let launch = gpu.launch("normalization", &named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
-    let launch = launch.size(y.len()).size(c.channels).size(c.inner).data(by).flag(output == Output::Accumulate);
+    let taking = Taking::new(c, &[&[y, a], x.as_slice()].concat());
+    let (places, n) = (taking.places(c), if taking == Taking::Single { y.len() } else { y.len() / 4 });
+    let launch = gpu.launch("normalization", &taking.named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
+    let launch = launch.size(n).size(places.channels).size(places.inner).data(by).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the channels.
-    unsafe { launch.run(gpu.grid(y.len())) }
+    unsafe { launch.run(gpu.grid(n)) }
 }
 
 fn adds(to: Option<(&Data, Output)>) -> usize {
@@ -192,7 +244,7 @@ pub(super) fn backward(c: Channels, s: &DeviceStatistics, b: NormalizationBackwa
     if c.channels == 0 {
         return Ok(());
     }
-    let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
+    let split = ThreadSplit::new(gpu, c, Taking::new(c, &[&[b.gy], b.x.as_slice()].concat()));
     let found = split.found(b.gy, c.channels)?;
     if c.count() > 0 {
         sums(c, b.gy, b.x, &s.mean, 1, &split, &found)?;
@@ -205,7 +257,7 @@ pub(super) fn backward(c: Channels, s: &DeviceStatistics, b: NormalizationBackwa
     let launch = gpu.launch("normalization", &named("backward", double))?.table(&table.0)?.data(&found);
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: as in `forward`.
-    unsafe { launch.run(gpu.grid(c.channels))? };
+    unsafe { launch.run(team::grid(c.channels, JOINING))? };
     match b.to_x {
         Some((gx, output)) => map(c, b.gy, b.x.filter(|_| b.own), gx, &by, output),
         None => Ok(()),
@@ -275,7 +327,8 @@ fn sums_of_rows(layer: LayerRows, s: &DeviceStatistics, b: RowsBackward) -> Resu
         };
         return [b.to_beta, b.to_gamma].into_iter().flatten().try_for_each(zero);
     }
-    let split = ThreadSplit::new(gpu, width, layer.rows, 1);
+    let columns = Channels { outer: layer.rows, channels: width, inner: 1 };
+    let split = ThreadSplit::new(gpu, columns, Taking::Single);
     let found = split.found(b.gy, width)?;
     let x = b.to_gamma.map(|_| b.x);
     let launch = gpu.launch("normalization", &named("rows_sums", double))?.array(b.gy).maybe_array(x);

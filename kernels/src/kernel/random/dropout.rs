@@ -71,6 +71,11 @@ impl Call for Dropout {
         Some(Needs::NONE)
     }
 
+    /// The draw is enough.
+    fn needs_on_gpu(&self, _dtype: DType, want: &[bool]) -> Option<Needs> {
+        self.needs(want)
+    }
+
     fn backward(&self, run: &Run, Gradients { gy, gx, .. }: Gradients) -> Result<()> {
         let (Some(gy), Some(gx)) = (&gy[0], &gx[0]) else { return Ok(()) };
         if let Place::Gpu(_) = gx.data.place() {

@@ -29,6 +29,7 @@ __all__ = [
     "libraries",
     "memory_stats",
     "reset_memory_peak",
+    "set_autotune",
     "set_compiler",
     "set_graphs",
     "set_libraries",
@@ -194,6 +195,15 @@ def why_not_compiled(device: str | int = "0") -> list[str]:
 def set_tf32(on: bool) -> bool:
     """Let float products and convolutions round to TF32's 10-bit mantissa (`NNRS_TF32=1`); gives the old setting."""
     return _core.cuda_set_tf32(check_flag("set_tf32", "on", on))
+
+
+def set_autotune(on: bool) -> bool:
+    """Let cuDNN measure its ways of doing each convolution when it is first called (`NNRS_CUDA_AUTOTUNE=1`).
+
+    Steps become faster, the first ones slower. All ways are deterministic, but which one wins, and with it the last
+    digits, may differ between processes. Off, cuDNN estimates, alike in each process. Gives the old setting.
+    """
+    return _core.cuda_set_autotune(check_flag("set_autotune", "on", on))
 
 
 def host_waits(device: str | int = "0") -> int:

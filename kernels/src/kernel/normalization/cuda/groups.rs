@@ -1,7 +1,7 @@
 //! Groups of channels on a GPU: statistics of rows, and what is done with them for each channel of a row.
 
 use super::{
-    DeviceStatistics, NormalizationBackward, NormalizationForward, Table, ThreadSplit, adds, coefficients, map,
+    DeviceStatistics, NormalizationBackward, NormalizationForward, Table, Taking, ThreadSplit, adds, coefficients, map,
     statistics_of, sums,
 };
 use crate::array::{Data, Output};
@@ -61,7 +61,7 @@ pub(in super::super) fn groups_backward(
         };
         return [b.to_beta, b.to_gamma].into_iter().flatten().try_for_each(zero);
     }
-    let split = ThreadSplit::new(gpu, c.channels, c.count(), c.inner);
+    let split = ThreadSplit::new(gpu, c, Taking::new(c, &[&[b.gy], b.x.as_slice()].concat()));
     let found = split.found(b.gy, c.channels)?;
     sums(c, b.gy, b.x, &s.mean, g.width, &split, &found)?;
     if b.to_beta.is_some() || b.to_gamma.is_some() {

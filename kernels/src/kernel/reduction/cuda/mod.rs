@@ -34,7 +34,7 @@ const AXES: usize = 8;
 /// Elements that one thread reduces on its own.
 const SHORT: usize = 32;
 /// Elements of a part, where there are too few outputs to fill the device.
-const PART: usize = 1 << 14;
+const PART: usize = 1 << 11;
 
 /// The axes of `shape` that stay and those that are reduced, neighbours merged.
 pub fn split(shape: &Shape, mask: &[bool]) -> (ReductionWalk, ReductionWalk) {
