@@ -29,11 +29,21 @@ __device__ inline float narrow(double x) {
 
 __device__ inline float narrow(float x) { return x; }
 
+// Kernels that are compiled for the very device have an instruction for it. (The others are stored for old and new devices
+// alike.)
+#if defined(NNRS_GENERATED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ inline bfloat16 to_bfloat16(float x) {
+  bfloat16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(x));
+  return h;
+}
+#else
 __device__ inline bfloat16 to_bfloat16(float x) {
   u32 bits = __float_as_uint(x);
   if (x != x) return {(u16)((bits >> 16) | 0x40)};
   return {(u16)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
 }
+#endif
 
 __device__ inline float to_float(bfloat16 h) { return __uint_as_float((u32)h.bits << 16); }
 

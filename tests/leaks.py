@@ -20,8 +20,8 @@ def alive() -> Alive:
 
 
 def check(before: Alive) -> None:
-    """No more is alive than before."""
-    if _within(alive(), before):
+    """No more is alive than before. NNRS_TEST_LEAKS=0: whatever is alive."""
+    if os.environ.get("NNRS_TEST_LEAKS") == "0" or _within(alive(), before):
         return
     gc.collect()
     left = alive()

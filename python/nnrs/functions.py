@@ -2285,8 +2285,8 @@ def r_pow_scalar(x: A, val: float = 1.0, n_outputs: int = -1, outputs: list[NdAr
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> x = A([1, 2])
-    >>> print(F.r_pow_scalar(x, 10).data)
-    [ 10. 100.]
+    >>> print(F.r_pow_scalar(x, 2).data)
+    [2. 4.]
     """
     return _call(_R_POW_SCALAR, (x,), (val,), n_outputs, outputs)
 

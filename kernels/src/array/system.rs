@@ -5,6 +5,8 @@
 use super::alloc::ALIGN;
 use std::alloc::Layout;
 use std::ptr::NonNull;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 
 /// Blocks from this size on are pages of their own: all their bytes were written, by the system or by whoever had them before.
 pub(super) const PAGES: usize = 1 << 20;
@@ -22,10 +24,36 @@ fn layout(bytes: usize) -> Layout {
 pub(super) fn take(bytes: usize) -> Option<NonNull<u8>> {
     #[cfg(unix)]
     if bytes >= PAGES {
+        if bytes > all_memory() {
+            return None;
+        }
         return huge(bytes).or_else(|| pages(bytes));
     }
     // SAFETY: the size is not zero.
     NonNull::new(unsafe { std::alloc::alloc(layout(bytes)) })
+}
+
+/// What the machine has, swap included. Some systems promise more (`vm.overcommit_memory=1`), and end a program that writes
+/// there.
+#[cfg(target_os = "linux")]
+fn all_memory() -> usize {
+    static ALL: OnceLock<usize> = OnceLock::new();
+    *ALL.get_or_init(|| {
+        // SAFETY: a structure of integers, for which zeros are values.
+        let mut info: libc::sysinfo = unsafe { std::mem::zeroed() };
+        // SAFETY: a valid place.
+        match unsafe { libc::sysinfo(&mut info) } {
+            0 => {
+                (info.totalram as usize).saturating_add(info.totalswap as usize).saturating_mul(info.mem_unit as usize)
+            }
+            _ => usize::MAX,
+        }
+    })
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn all_memory() -> usize {
+    usize::MAX
 }
 
 #[cfg(unix)]
@@ -96,3 +124,18 @@ pub(super) unsafe fn give_pages(p: *mut u8, bytes: usize) {
 /// Never called: no block is pages here.
 #[cfg(not(unix))]
 pub(super) unsafe fn give_pages(_p: *mut u8, _bytes: usize) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        let all = all_memory();
+        assert!(all > PAGES && all < 1 << 50, "{all} bytes");
+        assert!(take(all + 1).is_none());
+        let block = take(PAGES).unwrap();
+        // SAFETY: it comes from `take`.
+        unsafe { give(block.as_ptr(), PAGES) };
+    }
+}

@@ -49,6 +49,7 @@ fn kernels_compile() {
             assert_eq!(ptx.last(), Some(&0));
             let ptx = String::from_utf8(ptx).unwrap();
             assert!(ptx.contains(".entry generated("), "{ptx}");
+            assert_eq!(ptx.contains("cvt.rn.bf16.f32"), dtype == DType::BF16, "{ptx}");
             // Addresses out of a table are not known to be of global memory.
             let whole = |l: &str| l.contains(".v4.") || l.contains(".v2.f64") || l.contains(".v2.b64");
             let wide = |op: &str| ptx.lines().any(|l| l.trim_start().starts_with(op) && whole(l));
