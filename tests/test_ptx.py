@@ -35,7 +35,7 @@ def variants(stem: str) -> dict[int, str]:
 
 def test_none_is_stale() -> None:
     assert not ptx.stale(), "run tools/ptx.py"
-    assert {p.stem for p in ptx.FOLDER.glob("*.z")} == set(STEMS)
+    assert {p.stem for p in ptx.FOLDER.glob("*.lzma")} == set(STEMS)
 
 
 @pytest.mark.parametrize("stem", STEMS)

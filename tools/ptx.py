@@ -3,7 +3,7 @@
     python tools/ptx.py            # needs NVRTC 12.0: pip install --require-hashes -r tools/cuda-requirements.txt
     python tools/ptx.py --check    # compares the hashes of the sources; with NVRTC also the PTX
 
-cuda/ptx/<stem>.z holds, compressed, the PTX of each compute capability that differs from that of the one before it;
+cuda/ptx/<stem>.lzma holds, compressed, the PTX of each compute capability that differs from that of the one before it;
 cuda/ptx/hashes.json the hash of what it was made from; cuda/ptx/modules.rs is the list of all stems.
 """
 
@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import lzma
 import re
 import sys
-import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,9 +60,15 @@ def compiled(nvrtc: Nvrtc, stem: str, source: str) -> str:
     return text
 
 
+def packed(text: str) -> bytes:
+    """As the extension reads it. A reader has the dictionary in memory: no larger than the largest text needs."""
+    filters = [{"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2 << 20}]
+    return lzma.compress(text.encode(), lzma.FORMAT_ALONE, filters=filters)
+
+
 def unpacked(stem: str) -> str:
     """The PTX that is checked in."""
-    return zlib.decompress((FOLDER / f"{stem}.z").read_bytes()).decode()
+    return lzma.decompress((FOLDER / f"{stem}.lzma").read_bytes()).decode()
 
 
 def compiler() -> Nvrtc | None:
@@ -90,10 +96,10 @@ def make(nvrtc: Nvrtc) -> None:
     todo, texts = stale(), sources()
     for stem in todo:
         if stem in texts:
-            (FOLDER / f"{stem}.z").write_bytes(zlib.compress(compiled(nvrtc, stem, texts[stem]).encode(), 9))
+            (FOLDER / f"{stem}.lzma").write_bytes(packed(compiled(nvrtc, stem, texts[stem])))
         else:
-            (FOLDER / f"{stem}.z").unlink(missing_ok=True)
-        print(f"cuda/ptx/{stem}.z")
+            (FOLDER / f"{stem}.lzma").unlink(missing_ok=True)
+        print(f"cuda/ptx/{stem}.lzma")
     HASHES.write_text(json.dumps({stem: digest(text) for stem, text in texts.items()}, indent=1) + "\n")
     MODULES.write_text(modules())
 
@@ -116,7 +122,7 @@ def main() -> int:
     if nvrtc and not wrong:
         wrong = [stem for stem, source in sources().items() if compiled(nvrtc, stem, source) != unpacked(stem)]
     for stem in wrong:
-        print(f"cuda/ptx/{stem}.z is not of cuda/{stem}.cu: run tools/ptx.py", file=sys.stderr)
+        print(f"cuda/ptx/{stem}.lzma is not of cuda/{stem}.cu: run tools/ptx.py", file=sys.stderr)
     return bool(wrong)
 
 

@@ -3,7 +3,9 @@
 use super::driver::{Kernel, Loaded};
 use super::{Driver, Gpu};
 use crate::error::{Error, Result};
+use lzma_rust2::LzmaReader;
 use std::collections::HashMap;
+use std::io::Read;
 
 /// A file of kernels: `cuda/<stem>.cu`.
 pub struct Module {
@@ -22,8 +24,10 @@ impl Module {
     /// The PTX for the highest capability up to this one. PTX of a lower one runs on all higher ones.
     pub fn ptx(&self, (major, minor): (u32, u32)) -> Result<String> {
         let broken = || Error::unsupported(format!("the PTX of {} in this build is broken", self.stem));
-        let bytes = miniz_oxide::inflate::decompress_to_vec_zlib(self.packed).map_err(|_| broken())?;
-        let text = String::from_utf8(bytes).map_err(|_| broken())?;
+        let mut text = String::new();
+        LzmaReader::new_mem_limit(self.packed, u32::MAX, None)
+            .and_then(|mut packed| packed.read_to_string(&mut text))
+            .map_err(|_| broken())?;
         let own = major * 10 + minor;
         let parts = text.split(MARK).skip(1).filter_map(|p| {
             let (number, ptx) = p.split_once('\n')?;
@@ -47,7 +51,7 @@ macro_rules! modules {
             &[$(Module {
                 stem: $stem,
                 source: include_str!(concat!("../", $stem, ".cu")),
-                packed: include_bytes!(concat!($stem, ".z")),
+                packed: include_bytes!(concat!($stem, ".lzma")),
             }),*];
     };
 }
@@ -93,5 +97,21 @@ impl Gpu {
     pub(super) fn kernel(&self, stem: &'static str, name: &str) -> Result<Kernel> {
         self.check_fork()?;
         self.modules().kernel(&*self.driver, stem, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ptx_is_unpacked() {
+        for module in MODULES {
+            let text = module.ptx((9, 0)).unwrap();
+            assert!(text.contains(".target sm_") && text.contains(".entry"), "{}", module.stem);
+            assert!(module.ptx((6, 2)).is_err(), "{}", module.stem);
+        }
+        let broken = Module { packed: &[0x5d, 0, 0, 1], ..MODULES[0] };
+        assert!(broken.ptx((9, 0)).unwrap_err().to_string().contains("broken"));
     }
 }

@@ -4,6 +4,7 @@
 //! stride 2 have loops of their own. The maximum of a window is its first largest number, or its last NaN (in NNabla NaN
 //! only where it comes first).
 
+mod halves;
 mod pairs;
 mod planes;
 #[cfg(test)]

@@ -79,19 +79,29 @@ impl Planes {
         self.spans.extend(range.map(|o| RowSpan { y: o * c, x: x(o), count: c, step: 1, first }));
     }
 
+    /// The first span of position `k` of the windows, or `NOWHERE`.
+    pub(super) fn span_at(&self, k: usize) -> u32 {
+        let is_at = |s: &RowSpan| s.x + self.pad[2] == s.y * s.step + k;
+        self.spans.iter().position(is_at).map_or(NOWHERE, |i| i as u32)
+    }
+
+    pub(super) fn spans(&self) -> usize {
+        self.spans.len()
+    }
+
     /// Numbers of an output row.
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.axes[2].windows.len() * self.inner
     }
 
     /// Numbers of an output row, times the positions along it in a window.
     #[inline(always)]
-    fn meetings(&self) -> usize {
+    pub(super) fn meetings(&self) -> usize {
         self.width() * self.kernel[2]
     }
 
     #[inline(always)]
-    fn rows(&self) -> impl Iterator<Item = OutputRow> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = OutputRow> {
         let [d, h, _] = &self.axes;
         let n = h.windows.len();
         (0..d.windows.len() * n).map(move |i| (i, d.windows[i / n], h.windows[i % n]))
@@ -99,7 +109,7 @@ impl Planes {
 
     /// Where the input rows of the windows begin, and whether it is the first.
     #[inline(always)]
-    fn sources(&self, d: Window, h: Window) -> impl Iterator<Item = (usize, bool)> {
+    pub(super) fn sources(&self, d: Window, h: Window) -> impl Iterator<Item = (usize, bool)> {
         let (row, height) = (self.axes[2].input * self.inner, self.axes[1].input);
         let n = h.to - h.from;
         (0..(d.to - d.from) * n).map(move |i| (((d.from + i / n) * height + h.from + i % n) * row, i == 0))
@@ -107,6 +117,9 @@ impl Planes {
 
     #[inline(always)]
     pub fn max<T: Real>(&self, x: &[T], y: &mut [T]) {
+        if self.has_halves() {
+            return self.max_by_halves::<T, u32>(x, y, None);
+        }
         let width = self.width();
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
@@ -162,6 +175,9 @@ impl Planes {
     pub fn max_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         if self.pairs() {
             return self.max_pairs_keeping(x, y, places);
+        }
+        if self.has_halves() {
+            return self.max_by_halves(x, y, Some(places));
         }
         let width = self.width();
         let mut from = Scratch::filled(width, NOWHERE);
@@ -359,7 +375,7 @@ impl Planes {
 }
 
 /// The window sees only padding.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
 #[inline(always)]

@@ -110,6 +110,10 @@ fn windows_of_all_kinds() {
                 ([1, 4, 71], [1, 2, 2], [1, 2, 2], [0, 0, 0]),
                 ([1, 2, 33], [1, 2, 2], [1, 2, 2], [0, 0, 0]),
                 ([1, 7, 9], [1, 3, 3], [1, 2, 2], [0, 1, 1]),
+                ([1, 9, 56], [1, 3, 3], [1, 2, 2], [0, 1, 1]),
+                ([1, 2, 37], [1, 1, 5], [1, 1, 2], [0, 0, 2]),
+                ([2, 5, 40], [2, 3, 4], [1, 2, 2], [1, 1, 3]),
+                ([1, 3, 66], [1, 2, 1], [1, 1, 2], [0, 0, 1]),
                 ([1, 7, 20], [1, 3, 2], [1, 1, 1], [0, 1, 1]),
                 ([3, 5, 6], [2, 3, 2], [2, 1, 3], [1, 0, 1]),
                 ([1, 2, 2], [1, 2, 2], [1, 2, 2], [0, 2, 2]),
@@ -163,5 +167,21 @@ fn not_a_number_wins_wherever_it_is() {
             assert_eq!(gx, want);
             assert_eq!(by_places::<f32, u8>(&p, &x, &[1.0, 2.0][..n], gx.to_vec(), Output::Write), want);
         }
+    }
+}
+
+#[test]
+fn the_first_of_minus_infinities_counts() {
+    for (input, kernel, stride, pad) in
+        [([1, 4, 41], [1, 3, 3], [1, 2, 2], [0, 1, 1]), ([1, 4, 7], [1, 2, 2], [1, 1, 1], [0, 0, 0])]
+    {
+        let p = Pooling { outer: 1, inner: 1, input, kernel, stride, pad, border: Border::Ignore };
+        let x = vec![f32::NEG_INFINITY; p.input_len()];
+        let mut want = vec![0.0f32; p.input_len()];
+        for (places, _) in windows(&p) {
+            want[places[0]] += 1.0;
+        }
+        let gy = vec![1.0f32; p.output_len()];
+        assert_eq!(by_places::<f32, u8>(&p, &x, &gy, vec![0.0; x.len()], Output::Write), want);
     }
 }
