@@ -1,14 +1,14 @@
 //! Maxima where windows move along rows by two: a source row is split into its even and its odd numbers, so that what the windows
 //! have at one position are neighbours. Rows are as long as vectors want; what lies beyond a row is minus infinity.
 
-use super::planes::{NOWHERE, Planes};
-use super::{WindowIndex, wins};
+use super::planes::{NOWHERE, Planes, find};
+use super::{WindowIndex, larger};
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::pool::Pace;
 
-/// Numbers that are compared at once.
-const PACK: usize = 16;
+/// Rows are multiples of it, so that no numbers are left over that are compared one by one.
+const PACK: usize = 32;
 /// Windows of a row at most, so that rows are small beside a thread's other buffers.
 const WINDOWS: usize = 1 << 14;
 
@@ -49,6 +49,13 @@ impl<T: Real> Halves<T> {
     }
 }
 
+#[inline(always)]
+fn keep_larger<T: Real>(v: &[T], best: &mut [T]) {
+    for (best, &v) in best.iter_mut().zip(v) {
+        *best = larger(*best, v);
+    }
+}
+
 impl Planes {
     pub fn has_halves(&self) -> bool {
         let w = &self.axes[2];
@@ -79,14 +86,10 @@ impl Planes {
                     if span == NOWHERE {
                         continue;
                     }
-                    let number = i as u32 * self.spans() as u32 + span;
-                    let (best, from) = (best.as_chunks_mut::<PACK>().0, from.as_chunks_mut::<PACK>().0);
-                    for ((best, from), v) in best.iter_mut().zip(from).zip(halves.at(k).as_chunks::<PACK>().0) {
-                        for j in 0..PACK {
-                            let take = wins(v[j], best[j]);
-                            best[j] = if take { v[j] } else { best[j] };
-                            from[j] = if take { number } else { from[j] };
-                        }
+                    let v = halves.at(k);
+                    match places {
+                        Some(_) => find(v, 1, false, i as u32 * self.spans() as u32 + span, &mut best, &mut from),
+                        None => keep_larger(v, &mut best),
                     }
                 }
             }
