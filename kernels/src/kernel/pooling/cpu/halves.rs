@@ -13,18 +13,18 @@ const PACK: usize = 32;
 const WINDOWS: usize = 1 << 14;
 
 /// The even and the odd numbers of a source row with its padding.
-struct Halves<T: Real> {
+struct SplitRow<T: Real> {
     halves: [Scratch<T>; 2],
     pad: usize,
     /// Numbers of a source row that a window can see.
     seen: usize,
 }
 
-impl<T: Real> Halves<T> {
+impl<T: Real> SplitRow<T> {
     #[inline(always)]
-    fn new(width: usize, kernel: usize, pad: usize, input: usize) -> Halves<T> {
+    fn new(width: usize, kernel: usize, pad: usize, input: usize) -> SplitRow<T> {
         let half = || Scratch::filled(width + kernel / 2 + 1, -T::INFINITY);
-        Halves { halves: [half(), half()], pad, seen: input.min((2 * width + kernel).saturating_sub(pad)) }
+        SplitRow { halves: [half(), half()], pad, seen: input.min((2 * width + kernel).saturating_sub(pad)) }
     }
 
     #[inline(always)]
@@ -67,7 +67,7 @@ impl Planes {
     pub fn max_by_halves<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], mut places: Option<&mut [I]>) {
         let (width, kernel, pad, input) = (self.width(), self.kernel[2], self.pad[2], self.axes[2].input);
         let whole = width.next_multiple_of(PACK);
-        let mut halves = Halves::new(whole, kernel, pad, input);
+        let mut halves = SplitRow::new(whole, kernel, pad, input);
         let (mut best, mut from) = (Scratch::filled(whole, T::ZERO), Scratch::filled(whole, NOWHERE));
         // All spans of a position meet a source row at the same place.
         let spans = (0..kernel).map(|k| self.span_at(k));
