@@ -2313,7 +2313,7 @@ def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[Nd
     >>> A = nn.NdArray.from_numpy_array
     >>> a, b = A([-5, 5, 7]), A([3, 3, 4])
     >>> print(F.mod2(a, b).data)
-    [1. 2. 3.]
+    [1 2 3]
     """
     return _call(_MOD2, (x0, x1), (fmod,), n_outputs, outputs)
 
