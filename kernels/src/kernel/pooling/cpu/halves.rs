@@ -30,7 +30,7 @@ impl<T: Real> SplitRow<T> {
     #[inline(always)]
     fn take(&mut self, row: &[T]) {
         let [even, odd] = &mut self.halves;
-        let (first, second) = if self.pad % 2 == 0 { (even, odd) } else { (odd, even) };
+        let (first, second) = if self.pad.is_multiple_of(2) { (even, odd) } else { (odd, even) };
         let (at, next) = (self.pad / 2, self.pad.div_ceil(2));
         let pairs = row[..self.seen].as_chunks::<2>();
         let (first, second) = (&mut first[at..], &mut second[next..]);
