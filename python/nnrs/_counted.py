@@ -16,6 +16,12 @@ def _numbers(x: Any) -> np.ndarray:
     return np.asarray(x) if isinstance(x, (Variable, NdArray)) else np.zeros(0)
 
 
+def _computed(x: Any) -> np.ndarray:
+    """The numbers of x as functions of the current context compute with them: ones that differ may be equal then."""
+    with np.errstate(over="ignore"):
+        return _numbers(x).astype(np.float64 if _type_config() == "double" else np.float32, copy=False)
+
+
 def _whole(v: Any) -> int:
     """A number as a whole one of 63 bits; what is none or too large is found when the function looks at the data."""
     return int(np.clip(np.nan_to_num(np.float64(v)), 0, 2**62))
@@ -44,7 +50,7 @@ def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     """
     from . import functions as F
 
-    return F._nonzero(x, int(np.count_nonzero(_numbers(x))), n_outputs, outputs)
+    return F._nonzero(x, int(np.count_nonzero(_computed(x))), n_outputs, outputs)
 
 
 def unique(
@@ -89,7 +95,7 @@ def unique(
     """
     from . import functions as F
 
-    data = _numbers(x)
+    data = _computed(x)
     if flatten or axis is None:
         count = np.unique(data).size
     else:

@@ -23,6 +23,9 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
     if y.is_empty() {
         return;
     }
+    if n == 0 {
+        return y.fill(<T as crate::dtype::Element>::from_f64(c.wanted.of_nothing()));
+    }
     let each = (TASK / square.saturating_mul(n.max(4))).max(1);
     tasks::parts(y, each * size, |task, y| {
         let x = &x[task * each * square..][..y.len() / size * square];
@@ -35,6 +38,9 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
 
 /// Writes or adds the gradient of small matrices.
 pub(super) fn backward<T: SimdReal>(n: usize, g: &small::MatrixGradient<T>, gx: &mut [T], output: Output) {
+    if gx.is_empty() {
+        return;
+    }
     let (square, each) = (n * n, TASK / 256);
     tasks::parts(gx, each * square, |task, gx| small::backward(n, g, task * each, gx, output));
 }
