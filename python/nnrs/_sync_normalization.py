@@ -60,7 +60,6 @@ class _AllReduce(_InOrder):
         if propagate_down[0]:
             self._give(inputs[0], gradient.data, accum[0])
 
-
     def _nnrs_gradient(self, gy: list[Variable]) -> list[Variable | None]:
         return [_AllReduce(self._comm, self._group)(gy[0])]
 
