@@ -64,9 +64,9 @@ def _scaled(shape: Sequence[int], scale: Any, channel_last: bool) -> list[int]:
         expected = f"{len(factors) + bool(channel_last)} axes at least for scale {tuple(factors)}"
         raise ShapeError(message("interpolate", "x", expected, tuple(shape)))
     last = sizes[len(sizes) - len(factors) :]
-    if not all(isinstance(f, Real) and math.isfinite(f * n) for f, n in zip(factors, last, strict=True)):
+    if not all(isinstance(f, Real) and math.isfinite(float(f) * n) for f, n in zip(factors, last, strict=True)):
         raise ArgumentError(message("interpolate", "scale", "numbers", scale))
-    return [math.floor(f * n) for f, n in zip(factors, last, strict=True)]
+    return [math.floor(float(f) * n) for f, n in zip(factors, last, strict=True)]
 
 
 def stft(
