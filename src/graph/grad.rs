@@ -169,7 +169,8 @@ fn inherit(nodes: &[Arc<FnNode>]) {
 fn check_differentiable(y: &VarRef) -> Result<()> {
     let Some((parent, _)) = y.lock().parent.clone() else { return Ok(()) };
     let n = parent.inputs().len();
-    if n == 0 || (0..n).any(|i| differentiable(&parent, i)) {
+    let is_index = |i| parent.function.def().input(i).kind == InputKind::Index;
+    if (0..n).all(is_index) || (0..n).any(|i| differentiable(&parent, i)) {
         return Ok(());
     }
     let e = Error::graph("an output is not differentiable: it has no gradient by any input of its function")
