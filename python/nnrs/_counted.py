@@ -16,6 +16,16 @@ def _numbers(x: Any) -> np.ndarray:
     return np.asarray(x) if isinstance(x, (Variable, NdArray)) else np.zeros(0)
 
 
+def _computed(x: Any) -> np.ndarray:
+    """The numbers as the kernel has them: in the type that the context computes in, on a GPU in that of its arrays."""
+    data, backend = _numbers(x), get_current_context().backend[0]
+    kind = _type_config()
+    if kind != "double" and (kind == "float" or not backend.startswith(("cuda", "cudnn"))):
+        kind = "float32"
+    wanted = {"double": "float64", "half": "float16"}.get(kind, kind)
+    return data if data.dtype == wanted else NdArray.from_numpy_array(data).cast(wanted)
+
+
 def _whole(v: Any) -> int:
     """A number as a whole one of 63 bits; what is none or too large is found when the function looks at the data."""
     return int(np.clip(np.nan_to_num(np.float64(v)), 0, 2**62))
@@ -44,7 +54,7 @@ def nonzero(x: Any, n_outputs: int = -1, outputs: list[NdArray] | None = None) -
     """
     from . import functions as F
 
-    return F._nonzero(x, int(np.count_nonzero(_numbers(x))), n_outputs, outputs)
+    return F._nonzero(x, int(np.count_nonzero(_computed(x))), n_outputs, outputs)
 
 
 def unique(
@@ -89,7 +99,7 @@ def unique(
     """
     from . import functions as F
 
-    data = _numbers(x)
+    data = _computed(x)
     if flatten or axis is None:
         count = np.unique(data).size
     else:

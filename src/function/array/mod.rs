@@ -102,6 +102,7 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     TopKGrad::DEF,
     EyeLike::DEF,
     BatchDet::DEF,
+    BatchCofactors::DEF,
     BatchLogdet::DEF,
     BatchInv::DEF,
     BatchCholesky::DEF,
