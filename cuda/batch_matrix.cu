@@ -31,11 +31,11 @@ extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int f
         long long best = k;
         for (long long i = k + 1; i < n; ++i)
           if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
-        pivot[0] = best;
+        pivot[0] = cofactors && a[best * n + k] == 0 ? -1 : best;
       }
       __syncthreads();
       const long long p = pivot[0];
-      if (cofactors && a[p * n + k] == 0) {
+      if (p < 0) {
         singular |= exchanged >= 0;
         if (singular) break;
         exchanged = k--;

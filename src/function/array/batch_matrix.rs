@@ -8,8 +8,7 @@ use nnrs_kernels::kernel::batch_matrix::{BatchMatrix, Wanted};
 use nnrs_kernels::shape::Shape;
 
 function! {
-    /// Determinants. The gradient is that of the cofactors, of singular matrices too; its own gradient wants the inverse, and is NaN for
-    /// those.
+    /// Determinants. The second derivative wants the inverse: it is NaN for a singular matrix.
     BatchDet batch_det in Array, forward_on_any_device
     inputs { x: "Square matrices, of shape (B, n, n)." }
     args {}

@@ -102,7 +102,6 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     TopKGrad::DEF,
     EyeLike::DEF,
     BatchDet::DEF,
-    BatchCofactors::DEF,
     BatchLogdet::DEF,
     BatchInv::DEF,
     BatchCholesky::DEF,
