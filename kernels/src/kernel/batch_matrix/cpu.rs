@@ -175,7 +175,7 @@ mod tests {
     /// Without row `i` and column `j`.
     fn minor(x: &[f64], n: usize, i: usize, j: usize) -> f64 {
         let left: Vec<f64> = (0..n * n).filter(|e| e / n != i && e % n != j).map(|e| x[e]).collect();
-        slow(&left, n - 1) * if (i + j) % 2 == 0 { 1.0 } else { -1.0 }
+        slow(&left, n - 1) * if (i + j).is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 
     #[test]
@@ -197,9 +197,9 @@ mod tests {
             }
             for x in all {
                 let y = made(Wanted::Cofactors, n, &x);
-                for e in 0..n * n {
+                for (e, y) in y.iter().enumerate() {
                     let want = minor(&x, n, e / n, e % n);
-                    assert!((y[e] - want).abs() <= 1e-12 * 20f64.powi(n as i32), "{n}: {x:?}: {} for {want}", y[e]);
+                    assert!((y - want).abs() <= 1e-12 * 20f64.powi(n as i32), "{n}: {x:?}: {y} for {want}");
                 }
             }
         }
