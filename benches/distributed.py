@@ -69,7 +69,11 @@ def worker(where: Place, way: Way, *arguments: object) -> list[str]:
 
 def environment(where: Place, **more: str) -> dict[str, str]:
     one = {"NNRS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    mpi = {"OMPI_MCA_btl": "self,sm", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    mpi = {
+        "OMPI_MCA_btl": "^tcp,openib,usnic,ofi,uct",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "RANK", "WORLD_SIZE")}
     return kept | one | mpi | more
 

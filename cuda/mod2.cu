@@ -29,6 +29,20 @@ extern "C" __global__ void mod2(const void *a, int a_type, const void *b, int b_
   }
 }
 
+// Of whole numbers; 0 where the divisor is 0.
+extern "C" __global__ void mod2_whole(const long long *a, int a_type, const long long *b, int b_type, long long *y, int to,
+                                      const long long *table, long long size, int floor, int is_signed) {
+  using namespace nnrs;
+  for (long long i = first(); i < size; i += step()) {
+    const Pair at(table, i);
+    const long long n = a[at.a], d = b[at.b];
+    long long rest = 0;
+    if (!is_signed) rest = d ? (long long)((u64)n % (u64)d) : 0;
+    else if (d != 0 && d != -1) rest = n % d;
+    y[i] = is_signed && floor && rest != 0 && (rest < 0) != (d < 0) ? rest + d : rest;
+  }
+}
+
 // `type` is twice the number of bits, and one more for numbers with a sign.
 extern "C" __global__ void bit_shift(const long long *a, int a_type, const long long *b, int b_type, long long *y, int to,
                                      const long long *table, long long size, int left, int type) {

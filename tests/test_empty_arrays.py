@@ -169,3 +169,15 @@ def test_normalization_of_nothing_over_axes_that_are_no_neighbours(shape, axes):
         y.forward()
         y.backward()
         assert y.shape == shape and x.g.shape == shape
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 0), (0, 2, 2), (0, 0, 0)])
+@pytest.mark.parametrize("name", ["batch_det", "batch_logdet", "batch_inv", "batch_cholesky"])
+def test_matrices_without_elements(name, shape):
+    x = nn.Variable(shape, need_grad=True)
+    y = getattr(F, name)(x)
+    y.forward()
+    y.backward(1)
+    wanted = {"batch_det": np.linalg.det, "batch_logdet": lambda a: np.linalg.slogdet(a)[1]}.get(name, lambda a: a)
+    np.testing.assert_array_equal(y.d, wanted(np.zeros(shape)))
+    assert x.g.shape == shape

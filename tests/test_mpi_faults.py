@@ -49,9 +49,15 @@ def test_a_launcher_that_does_not_end_the_others():
     """As srun without --kill-on-bad-exit: those who wait find out by themselves."""
     options = ["--enable-recovery"]
     done = failing(3, "faults", "kill", timeout=LIMIT, options=options, NNRS_COMMUNICATOR_TIMEOUT="0.5")
-    assert done.returncode != 0 and re.search(SILENT, done.stderr), done.stderr
+    assert re.search(SILENT, done.stderr), done.stderr  # Open MPI 4 says 0 with this option, whatever happened
     assert "told after" in done.stdout
     check_waits(done)
+
+
+def test_one_that_does_not_come_to_init_is_named():
+    done = failing(3, "init_hang", timeout=LIMIT)
+    assert done.returncode != 0
+    assert "Communicator.init: rank 1 did not come to it within 0.5 s" in done.stderr, done.stderr
 
 
 def test_one_that_comes_late_is_waited_for():

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._attention import multi_head_attention, scaled_dot_product_attention
 from ._core import NdArray, Variable
-from ._counted import nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
+from ._counted import _computed, nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
 from ._deformable_convolution import deformable_convolution
 from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
@@ -182,7 +182,7 @@ def bool_gather(input: Any, mask: Any, n_outputs: int = -1, outputs: list[NdArra
     """
     from . import functions as F
 
-    rows = int(np.count_nonzero(np.asarray(mask))) if isinstance(mask, (Variable, NdArray)) else 0
+    rows = int(np.count_nonzero(_computed(mask)))
     return F._bool_gather(input, mask, rows, n_outputs, outputs)
 
 

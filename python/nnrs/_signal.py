@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from ._core import NdArray, Variable
@@ -57,15 +58,15 @@ def interpolate(
 
 
 def _scaled(shape: Sequence[int], scale: Any, channel_last: bool) -> list[int]:
-    factors = [scale] if isinstance(scale, (int, float)) else list(scale)
+    factors = [scale] if isinstance(scale, Real) else list(scale)
     sizes = shape[: len(shape) - bool(channel_last)]
     if len(factors) > len(sizes):
         expected = f"{len(factors) + bool(channel_last)} axes at least for scale {tuple(factors)}"
         raise ShapeError(message("interpolate", "x", expected, tuple(shape)))
     last = sizes[len(sizes) - len(factors) :]
-    if not all(isinstance(f, (int, float)) and math.isfinite(f * n) for f, n in zip(factors, last, strict=True)):
+    if not all(isinstance(f, Real) and math.isfinite(float(f) * n) for f, n in zip(factors, last, strict=True)):
         raise ArgumentError(message("interpolate", "scale", "numbers", scale))
-    return [math.floor(f * n) for f, n in zip(factors, last, strict=True)]
+    return [math.floor(float(f) * n) for f, n in zip(factors, last, strict=True)]
 
 
 def stft(

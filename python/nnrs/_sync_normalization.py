@@ -60,6 +60,9 @@ class _AllReduce(_InOrder):
         if propagate_down[0]:
             self._give(inputs[0], gradient.data, accum[0])
 
+    def _nnrs_gradient(self, gy: list[Variable]) -> list[Variable | None]:
+        return [_AllReduce(self._comm, self._group)(gy[0])]
+
 
 class _Count(_InOrder):
     """How many elements each channel has."""
@@ -78,6 +81,9 @@ class _Count(_InOrder):
 
     def backward_impl(self, inputs: Any, outputs: Any, propagate_down: Any, accum: Any) -> None:
         pass
+
+    def _nnrs_gradient(self, gy: list[Variable]) -> list[Variable | None]:
+        return [None]
 
 
 class _MoveStatistics(_InOrder):
@@ -106,6 +112,9 @@ class _MoveStatistics(_InOrder):
             if propagate_down[i]:
                 self._give(inputs[i], y.g, accum[i])
 
+    def _nnrs_gradient(self, gy: list[Variable]) -> list[Variable | None]:
+        return [*gy, None]
+
 
 def sync_batch_normalization(
     x: A,
@@ -126,7 +135,7 @@ def sync_batch_normalization(
 
     For a communicator of one process, and without batch_stat, it is `batch_normalization`. The batches of the processes
     may have different sizes. The gradient of x has what x adds to the losses of all processes; those of beta and gamma
-    are this process's. By the host there is no second derivative.
+    are this process's. All processes call `nn.grad` together, and run what it makes alike.
 
     Where the communicator and the graph have the context of a GPU, sums go from GPU to GPU and nobody waits for them.
     All processes then make the graph together, and run it alike: forward, backward, other collectives in one order.

@@ -2297,7 +2297,7 @@ _MOD2 = _index('mod2')
 @_checked
 def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     """The rest of a division, `y = x0 - x1 n` for a whole number n. It has the sign of x0; but if x0 holds whole numbers, and fmod is
-     not set, that of x1. NaN where x1 is 0.
+     not set, that of x1. NaN where x1 is 0; of whole numbers, which stay what they are, 0.
 
     Args:
         x0: N-D array of dividends.
@@ -2307,13 +2307,13 @@ def mod2(x0: A, x1: A, fmod: bool = False, n_outputs: int = -1, outputs: list[Nd
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: N-D array of the inputs' joint shape.
+        y: N-D array of the inputs' joint shape; of x0's type if that is one of whole numbers.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> A = nn.NdArray.from_numpy_array
     >>> a, b = A([-5, 5, 7]), A([3, 3, 4])
     >>> print(F.mod2(a, b).data)
-    [1. 2. 3.]
+    [1 2 3]
     """
     return _call(_MOD2, (x0, x1), (fmod,), n_outputs, outputs)
 

@@ -179,7 +179,7 @@ pub trait Function: Described + Any + Send + Sync {
     }
 
     /// True if whole numbers keep their type: index inputs come to the host's kernels as they are, and outputs are of the first
-    /// one's type, if that is one of whole numbers.
+    /// input's type, if that is one of whole numbers.
     fn keeps_whole_types(&self) -> bool {
         false
     }

@@ -73,6 +73,18 @@ impl UserFunction {
         self.object.bind(py).call_method1(method, PyTuple::new(py, args)?).map(drop)
     }
 
+    /// The gradients of the inputs as a graph, by what nnrs's own functions in Python have for it; they read no data.
+    fn own_rule(&self, py: Python<'_>, gy: &[Var]) -> PyResult<Option<Vec<Option<Var>>>> {
+        let object = self.object.bind(py);
+        if !object.hasattr("_nnrs_gradient")? {
+            return Ok(None);
+        }
+        let given: Vec<PyVariable> = gy.iter().cloned().map(PyVariable::new).collect();
+        let parts = object.call_method1("_nnrs_gradient", (given,))?;
+        let parts: Vec<Option<PyRef<'_, PyVariable>>> = parts.extract()?;
+        Ok(Some(parts.into_iter().map(|v| v.map(|v| v.var().clone())).collect()))
+    }
+
     fn ask_depends(&self, py: Python<'_>, inputs: usize) -> PyResult<Depends> {
         let object = self.object.bind(py);
         let mask = |method: &str, i: usize, n: usize| -> PyResult<u32> {
@@ -140,7 +152,10 @@ impl Described for UserFunction {
 }
 
 impl Function for UserFunction {
-    fn grad(&self, _: &Grad) -> Result<Vec<Option<Var>>> {
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Var>>> {
+        if let Some(parts) = attached(|py| self.own_rule(py, &g.gy)).map_err(errors::carry)? {
+            return Ok(parts);
+        }
         let name = self.def.name;
         let e = Error::new(ErrorKind::Argument, format!("no gradient rule is registered for '{name}'"));
         Err(e.hint(format!("nnrs.backward_functions.register('{name}', rule) tells nn.grad the gradient as a graph")))

@@ -50,6 +50,7 @@ CASES = [
         for flags in FLAGS
     ),
     Case(inputs=[(2, 3)], args={"scale": (2.5,)}, name="a scale"),
+    Case(inputs=[(2, 3)], args={"scale": (np.float32(2.5),)}, name="a scale of NumPy", oracle=False, reason="the same"),
     Case(inputs=[(2, 3, 2)], args={"scale": (2, 1), "mode": "nearest"}, name="an axis that stays"),
     Case(inputs=[(1, 2, 2, 3)], args={"output_size": (3, 2, 4), "half_pixel": True}, name="three axes"),
     Case(inputs=[(1, 2, 2, 3)], args={"output_size": (3, 2, 4), "mode": "nearest"}, name="three axes, nearest"),

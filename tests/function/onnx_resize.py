@@ -95,6 +95,18 @@ CASES = [
         for mode in ("nearest", "linear")
         for scales in ((2, 1, 2), (1, 1.3, 1))
     ),
+    *(
+        Case(
+            inputs=[(2, 3, 4)],
+            args={"sizes": (3, 4, 7), "mode": mode, "roi": (-0.2, 0, -0.1, 1, 1.3, 1.2), "extrapolation_value": -1.0}
+            | CROP,
+            name=f"{mode}, a crop that begins before the array",
+            differentiable=mode != "nearest",
+            oracle=False,
+            reason="golden values would say no more",
+        )
+        for mode in MODES
+    ),
     forward("coefficient", sizes=(1, 1, 8), mode="cubic", cubic_coeff_a=-0.5),
     forward("outside excluded", sizes=(1, 1, 8), mode="cubic", exclude_outside=1),
     *(

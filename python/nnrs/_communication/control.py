@@ -63,7 +63,7 @@ class Control:
         self._read(f"waits in {call}")
         gone = [r for r in members if r in self._left and self._left[r].get(call.group, 0) < call.number]
         if gone:
-            self._fail(call, f"{_ranks(gone)} ended without coming to it")
+            self._fail(call, f"{ranks_text(gone)} ended without coming to it")
         if seconds > self._timeout:
             self._ask(call, members)
 
@@ -79,7 +79,7 @@ class Control:
         silent = [r for r in others if r not in self._answers]
         told = [f"rank {r} {text}" for r, text in sorted(self._answers.items()) if r in others]
         if silent:
-            told.insert(0, f"{_ranks(silent)} did not come to it and gave no answer (hangs, is busy, or is dead)")
+            told.insert(0, f"{ranks_text(silent)} did not come to it and gave no answer (hangs, is busy, or is dead)")
         self._fail(call, f"not over after {self._timeout:g} s: " + "; ".join(told))
 
     def _fail(self, call: Call, why: str) -> None:
@@ -165,5 +165,5 @@ class Control:
         os.kill(os.getpid(), number)
 
 
-def _ranks(ranks: Sequence[int]) -> str:
+def ranks_text(ranks: Sequence[int]) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))

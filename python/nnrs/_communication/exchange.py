@@ -95,7 +95,7 @@ class HostExchange(Exchange):
             write(a, row)
 
     def reduce_scatter(self, t: Transport, arrays: Sequence[NdArray], y: NdArray, mean: bool) -> Steps:
-        kind = sum_type(arrays[0]) if arrays else sum_type(y)
+        kind = np.result_type(*map(sum_type, arrays or [y]))
         rows = self._scratch("packed", kind, y.size * t.size).reshape(t.size, y.size)
         for a, row in zip(arrays, rows, strict=True):
             row[:] = values(a)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import CommunicatorError
-from .control import Control
+from .control import GRACE, Control, ranks_text
 from .transport import Call, Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
@@ -29,7 +29,13 @@ class MpiTransport(Transport):
     @classmethod
     def world(cls, mpi: Any, timeout: float) -> MpiTransport:
         """All processes. They call it together."""
-        comm, own = _copies(mpi, timeout)
+        try:
+            comm, own = _copies(mpi, timeout)
+        except CommunicatorError:
+            control = Control(mpi, mpi.COMM_WORLD, timeout)
+            control.failed = True
+            control.watch_the_end()  # MPI's own would wait for those that did not come
+            raise
         control = Control(mpi, own, timeout)
         control.watch_the_end()
         return cls(mpi, comm, control, range(comm.size), _local_rank(mpi, comm))
@@ -93,16 +99,54 @@ def _layout(cuts: Sequence[int]) -> tuple[list[int], list[int]]:
 
 def _copies(mpi: Any, timeout: float) -> tuple[Any, Any]:
     """Two communicators of all processes that nobody else sends over."""
-    deadline = time.monotonic() + timeout
+    deadline, roll = time.monotonic() + timeout, _RollCall(mpi)
     made = []
     for _ in range(2):
         comm, request = mpi.COMM_WORLD.Idup()
         while not request.Test():
+            roll.answer()
             if time.monotonic() > deadline:
-                raise CommunicatorError(f"Communicator.init: not all processes came to it within {timeout:g} s")
+                missing = ranks_text(roll.missing()) or "a rank"
+                raise CommunicatorError(f"Communicator.init: {missing} did not come to it within {timeout:g} s")
             time.sleep(0)
         made.append(comm)
     return made[0], made[1]
+
+
+class _RollCall:
+    """Who has come to `init`: asked where time is up, over all processes' communicator by a tag of its own."""
+
+    TAG = 29_871
+    ASK, HERE = b"?", b"!"
+
+    def __init__(self, mpi: Any) -> None:
+        self._mpi, self._world = mpi, mpi.COMM_WORLD
+        self._here = {self._world.rank}
+        self._sends: list[Any] = []
+
+    def answer(self) -> None:
+        """Take what has come."""
+        while self._world.Iprobe(self._mpi.ANY_SOURCE, self.TAG):
+            status, said = self._mpi.Status(), bytearray(1)
+            self._world.Recv([said, self._mpi.BYTE], self._mpi.ANY_SOURCE, self.TAG, status)
+            self._here.add(status.Get_source())  # who asks is here too
+            if said == self.ASK:
+                self._send(status.Get_source(), self.HERE)
+
+    def missing(self) -> list[int]:
+        """Those that give no answer."""
+        everyone = range(self._world.size)
+        for r in everyone:
+            if r not in self._here:
+                self._send(r, self.ASK)
+        deadline = time.monotonic() + GRACE
+        while len(self._here) < len(everyone) and time.monotonic() < deadline:
+            self.answer()
+            time.sleep(0)
+        return [r for r in everyone if r not in self._here]
+
+    def _send(self, to: int, what: bytes) -> None:
+        self._sends.append((self._world.Isend([what, self._mpi.BYTE], to, self.TAG), what))
 
 
 def _local_rank(mpi: Any, comm: Any) -> int:

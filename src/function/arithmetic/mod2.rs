@@ -11,11 +11,11 @@ use nnrs_kernels::shape::Shape;
 
 function! {
     /// The rest of a division, `y = x0 - x1 n` for a whole number n. It has the sign of x0; but if x0 holds whole numbers, and fmod is
-    /// not set, that of x1. NaN where x1 is 0.
+    /// not set, that of x1. NaN where x1 is 0; of whole numbers, which stay what they are, 0.
     Mod2 mod2 in Special, forward_on_any_device
     inputs { x0: "N-D array of dividends.", x1: "N-D array of divisors." }
     args { fmod: bool = false, "Whether whole numbers too give the sign of x0." }
-    outputs { y: "N-D array of the inputs' joint shape." }
+    outputs { y: "N-D array of the inputs' joint shape; of x0's type if that is one of whole numbers." }
 }
 
 function! {
@@ -39,6 +39,10 @@ impl Function for Mod2 {
     }
 
     fn sees_arrays(&self) -> bool {
+        true
+    }
+
+    fn keeps_whole_types(&self) -> bool {
         true
     }
 

@@ -24,7 +24,7 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
         return;
     }
     if n == 0 {
-        return y.fill(if c.wanted == Wanted::Determinant { T::ONE } else { T::ZERO });
+        return y.fill(<T as crate::dtype::Element>::from_f64(c.wanted.of_nothing()));
     }
     let each = (TASK / square.saturating_mul(n.max(4))).max(1);
     tasks::parts(y, each * size, |task, y| {
@@ -38,10 +38,10 @@ pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]
 
 /// Writes or adds the gradient of small matrices.
 pub(super) fn backward<T: SimdReal>(n: usize, g: &small::MatrixGradient<T>, gx: &mut [T], output: Output) {
-    let (square, each) = (n * n, TASK / 256);
     if gx.is_empty() {
         return;
     }
+    let (square, each) = (n * n, TASK / 256);
     tasks::parts(gx, each * square, |task, gx| small::backward(n, g, task * each, gx, output));
 }
 

@@ -2,6 +2,7 @@
 
 use super::{BatchMatrix, Wanted};
 use crate::array::Data;
+use crate::cuda::convert;
 use crate::cuda::driver::LaunchGrid;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -13,6 +14,9 @@ const BLOCKS: usize = 1 << 10;
 pub(super) fn run(c: &BatchMatrix, x: &Data, y: &Data) -> Result<()> {
     if y.is_empty() {
         return Ok(());
+    }
+    if c.n == 0 {
+        return convert::fill(y, c.wanted.of_nothing());
     }
     let (gpu, blocks) = (y.gpu(), c.batch.min(BLOCKS));
     // A copy of the matrix, and beside it what becomes its inverse.

@@ -23,6 +23,13 @@ pub enum Wanted {
     Cofactors,
 }
 
+impl Wanted {
+    /// The number that is made of a matrix without elements.
+    fn of_nothing(self) -> f64 {
+        if self == Wanted::Determinant { 1.0 } else { 0.0 }
+    }
+}
+
 /// Of `batch` matrices of `n` rows and columns.
 pub struct BatchMatrix {
     pub batch: usize,

@@ -17,6 +17,18 @@ pub(super) fn signed<T: Rest>(floor: bool, rest: T, b: T) -> T {
     if turn { rest + b } else { rest }
 }
 
+/// The rest of whole numbers; 0 where the divisor is 0.
+pub(super) fn whole_rest(floor: bool, is_signed: bool, a: i64, b: i64) -> i64 {
+    match (b, is_signed) {
+        (0, _) => 0,
+        (_, false) => (a as u64 % b as u64) as i64,
+        _ => {
+            let rest = a.wrapping_rem(b);
+            if floor && rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
+        }
+    }
+}
+
 pub(super) trait Rest: SimdReal + std::ops::Rem<Output = Self> {}
 
 impl Rest for f32 {}

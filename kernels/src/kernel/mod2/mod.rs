@@ -33,6 +33,9 @@ pub struct Mod2(pub Pairs, pub bool);
 
 impl Call for Mod2 {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        if !y[0].data.dtype().is_float() {
+            return self.of_whole(run, x, &y[0].data);
+        }
         let floor = !self.1 && !run.inputs[0].dtype().is_float();
         if let Place::Gpu(_) = y[0].data.place() {
             return cuda::run("mod2", &self.0, &[&x[0].data, &x[1].data], &y[0].data, [floor as i64, 0]);
@@ -50,6 +53,27 @@ impl Call for Mod2 {
             Zip::from(&mut y).and_broadcast(&a).and_broadcast(&b).for_each(rest);
         });
         Ok(())
+    }
+}
+
+impl Mod2 {
+    /// Of whole numbers, in 64 bits; 0 where the divisor is 0.
+    fn of_whole(&self, run: &Run, x: &[View], y: &Data) -> Result<()> {
+        let (place, floor, is_signed) = (y.place(), !self.1, y.dtype() != DType::U64);
+        let read = |i: usize| run.inputs[i].read_at(place, DType::I64)?.of(x[i].shape.size());
+        let (a, b) = (read(0)?, read(1)?);
+        let wide = if y.dtype() == DType::I64 { y.clone() } else { Data::new_at(place, DType::I64, y.len())? };
+        match place {
+            Place::Gpu(_) => cuda::run("mod2_whole", &self.0, &[&a, &b], &wide, [floor as i64, is_signed as i64])?,
+            Place::Host => {
+                let (a, b) = (View::new(x[0].shape, a), View::new(x[1].shape, b));
+                let mut to = ViewMut { shape: &self.0.y, data: wide.clone() };
+                let (a, b, mut to) = (a.view::<i64>(), b.view::<i64>(), to.view::<i64>());
+                let rest = |y: &mut i64, &a: &i64, &b: &i64| *y = cpu::whole_rest(floor, is_signed, a, b);
+                Zip::from(&mut to).and_broadcast(&a).and_broadcast(&b).for_each(rest);
+            }
+        }
+        if y.dtype() == DType::I64 { Ok(()) } else { y.take(&wide) }
     }
 }
 

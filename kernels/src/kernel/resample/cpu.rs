@@ -26,7 +26,7 @@ struct TapTable<T: Copy> {
 
 /// Bytes of a table for numbers of `size` bytes, where they count.
 pub(super) fn table(s: &Sampling, transposed: bool, size: usize) -> usize {
-    let taps = s.m.saturating_mul(s.taps(0).count);
+    let taps = s.m.saturating_mul(s.count());
     let each = counted(taps.saturating_mul(size_of::<u32>())) + counted(taps.saturating_mul(size));
     let firsts = 2 * counted((s.n + 1).saturating_mul(size_of::<usize>()));
     if transposed { 2 * each + firsts } else { each }
@@ -38,7 +38,7 @@ impl<T: SimdReal> TapTable<T> {
     }
 
     fn forward(s: &Sampling) -> TapTable<T> {
-        let each = s.taps(0).count;
+        let each = s.count();
         let (first, at) = (Scratch::filled(0, 0), Scratch::filled(s.m * each, 0));
         let mut table = TapTable { each, first, at, weight: Scratch::filled(s.m * each, T::ZERO) };
         let places = table.at.chunks_exact_mut(each).zip(table.weight.chunks_exact_mut(each));

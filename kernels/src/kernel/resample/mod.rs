@@ -73,12 +73,21 @@ impl Sampling {
         i.clamp(0.0, (self.n - 1) as f64) as usize
     }
 
+    /// How many elements each is made of.
+    pub fn count(&self) -> usize {
+        match self.way {
+            Way::Linear => 2,
+            Way::Cubic | Way::CubicInside => 4,
+            _ => 1,
+        }
+    }
+
     /// What element j is made of.
     pub fn taps(&self, j: usize) -> Taps {
         let place = self.place(j);
         let one = |i: f64| Taps { count: 1, at: [self.clamped(i); 4], weight: [1.0, 0.0, 0.0, 0.0] };
         if self.is_outside(j) {
-            return Taps { weight: [0.0; 4], ..one(0.0) };
+            return Taps { count: self.count(), at: [0; 4], weight: [0.0; 4] };
         }
         match self.way {
             Way::Floor => one(place.floor()),

@@ -1,36 +1,36 @@
 //! Maxima where windows move along rows by two: a source row is split into its even and its odd numbers, so that what the windows
 //! have at one position are neighbours. Rows are as long as vectors want; what lies beyond a row is minus infinity.
 
-use super::planes::{NOWHERE, Planes};
-use super::{WindowIndex, wins};
+use super::planes::{NOWHERE, Planes, find};
+use super::{WindowIndex, larger};
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::pool::Pace;
 
-/// Numbers that are compared at once.
-const PACK: usize = 16;
+/// Rows are multiples of it, so that no numbers are left over that are compared one by one.
+const PACK: usize = 32;
 /// Windows of a row at most, so that rows are small beside a thread's other buffers.
 const WINDOWS: usize = 1 << 14;
 
 /// The even and the odd numbers of a source row with its padding.
-struct Halves<T: Real> {
+struct SplitRow<T: Real> {
     halves: [Scratch<T>; 2],
     pad: usize,
     /// Numbers of a source row that a window can see.
     seen: usize,
 }
 
-impl<T: Real> Halves<T> {
+impl<T: Real> SplitRow<T> {
     #[inline(always)]
-    fn new(width: usize, kernel: usize, pad: usize, input: usize) -> Halves<T> {
+    fn new(width: usize, kernel: usize, pad: usize, input: usize) -> SplitRow<T> {
         let half = || Scratch::filled(width + kernel / 2 + 1, -T::INFINITY);
-        Halves { halves: [half(), half()], pad, seen: input.min((2 * width + kernel).saturating_sub(pad)) }
+        SplitRow { halves: [half(), half()], pad, seen: input.min((2 * width + kernel).saturating_sub(pad)) }
     }
 
     #[inline(always)]
     fn take(&mut self, row: &[T]) {
         let [even, odd] = &mut self.halves;
-        let (first, second) = if self.pad % 2 == 0 { (even, odd) } else { (odd, even) };
+        let (first, second) = if self.pad.is_multiple_of(2) { (even, odd) } else { (odd, even) };
         let (at, next) = (self.pad / 2, self.pad.div_ceil(2));
         let pairs = row[..self.seen].as_chunks::<2>();
         let (first, second) = (&mut first[at..], &mut second[next..]);
@@ -49,6 +49,13 @@ impl<T: Real> Halves<T> {
     }
 }
 
+#[inline(always)]
+fn keep_larger<T: Real>(v: &[T], best: &mut [T]) {
+    for (best, &v) in best.iter_mut().zip(v) {
+        *best = larger(*best, v);
+    }
+}
+
 impl Planes {
     pub fn has_halves(&self) -> bool {
         let w = &self.axes[2];
@@ -60,7 +67,7 @@ impl Planes {
     pub fn max_by_halves<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], mut places: Option<&mut [I]>) {
         let (width, kernel, pad, input) = (self.width(), self.kernel[2], self.pad[2], self.axes[2].input);
         let whole = width.next_multiple_of(PACK);
-        let mut halves = Halves::new(whole, kernel, pad, input);
+        let mut halves = SplitRow::new(whole, kernel, pad, input);
         let (mut best, mut from) = (Scratch::filled(whole, T::ZERO), Scratch::filled(whole, NOWHERE));
         // All spans of a position meet a source row at the same place.
         let spans = (0..kernel).map(|k| self.span_at(k));
@@ -79,14 +86,10 @@ impl Planes {
                     if span == NOWHERE {
                         continue;
                     }
-                    let number = i as u32 * self.spans() as u32 + span;
-                    let (best, from) = (best.as_chunks_mut::<PACK>().0, from.as_chunks_mut::<PACK>().0);
-                    for ((best, from), v) in best.iter_mut().zip(from).zip(halves.at(k).as_chunks::<PACK>().0) {
-                        for j in 0..PACK {
-                            let take = wins(v[j], best[j]);
-                            best[j] = if take { v[j] } else { best[j] };
-                            from[j] = if take { number } else { from[j] };
-                        }
+                    let v = halves.at(k);
+                    match places {
+                        Some(_) => find(v, 1, false, i as u32 * self.spans() as u32 + span, &mut best, &mut from),
+                        None => keep_larger(v, &mut best),
                     }
                 }
             }

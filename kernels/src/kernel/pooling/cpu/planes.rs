@@ -379,7 +379,7 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
 #[inline(always)]
-fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], from: &mut [u32]) {
+pub(super) fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best: &mut [T], from: &mut [u32]) {
     let n = best.len();
     let from = &mut from[..n];
     if take {
