@@ -4,34 +4,49 @@
 namespace nnrs {
 
 // As of `Wanted` in kernels/src/kernel/batch_matrix/mod.rs.
-enum { DETERMINANT, LOG_DETERMINANT, INVERSE, LOWER, UPPER };
+enum { DETERMINANT, LOG_DETERMINANT, INVERSE, LOWER, UPPER, COFACTORS };
 
 }  // namespace nnrs
 
-// Gauss's elimination, for the inverse Gauss-Jordan's, with the largest element of each column as its pivot.
+// Gauss's elimination, for the inverse and the cofactors Gauss-Jordan's, with the largest element of each column as its pivot. Of
+// cofactors the last pivot is no divisor, so it may be 0; a column that has no other one becomes the last. If two have none, all is 0.
 extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int from, void *y, int to, double *work,
                                                             long long batch, long long n, int wanted) {
   using namespace nnrs;
   NNRS_SHARED(long long, pivot, 1);
   const int t = (int)threadIdx.x, threads = (int)blockDim.x;
   double *a = work + blockIdx.x * 2 * n * n, *inverse = a + n * n;
-  const bool whole = wanted == INVERSE;
+  const bool cofactors = wanted == COFACTORS, whole = wanted == INVERSE || cofactors;
+  const long long last = n - 1, steps = cofactors ? last : n;
   for (long long m = blockIdx.x; m < batch; m += gridDim.x) {
     for (long long e = t; e < n * n; e += threads) {
       a[e] = fetch_real<double>(x, from, m * n * n + e);
       if (whole) inverse[e] = e / n == e % n;
     }
     bool singular = false, odd = false;
-    for (long long k = 0; k < n; ++k) {
+    long long exchanged = -1;  // the column that became the last one
+    for (long long k = 0; k < steps; ++k) {
       __syncthreads();
       if (t == 0) {
         long long best = k;
         for (long long i = k + 1; i < n; ++i)
           if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
-        pivot[0] = best;
+        pivot[0] = cofactors && a[best * n + k] == 0 ? -1 : best;
       }
       __syncthreads();
       const long long p = pivot[0];
+      if (p < 0) {
+        singular |= exchanged >= 0;
+        if (singular) break;
+        exchanged = k--;
+        odd = !odd;
+        __syncthreads();
+        for (long long i = t; i < n; i += threads) {
+          const double one = a[i * n + exchanged];
+          a[i * n + exchanged] = a[i * n + last], a[i * n + last] = one;
+        }
+        continue;
+      }
       for (long long j = t; p != k && j < n; j += threads) {
         const double one = a[k * n + j];
         a[k * n + j] = a[p * n + j], a[p * n + j] = one;
@@ -58,7 +73,16 @@ extern "C" __global__ void __launch_bounds__(128) eliminate(const void *x, int f
       }
     }
     __syncthreads();
-    if (whole) {
+    if (cofactors) {
+      double product = odd ? -1 : 1;
+      for (long long k = 0; k < last; ++k) product *= a[k * n + k];
+      for (long long e = t; e < n * n; e += threads) {
+        const long long i = e / n, j = e % n, row = exchanged < 0 ? i : i == last ? exchanged : i == exchanged ? last : i;
+        double v = inverse[last * n + j];
+        if (i != last) v = (a[last * n + last] * inverse[e] - a[i * n + last] * v) / a[i * n + i];
+        keep_real<double>(y, to, (m * n + j) * n + row, singular ? 0 : product * v);
+      }
+    } else if (whole) {
       for (long long e = t; e < n * n; e += threads) {
         const long long i = e / n;
         keep_real<double>(y, to, m * n * n + e, singular ? (double)NNRS_NAN : inverse[e] / a[i * n + i]);

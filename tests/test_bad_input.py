@@ -203,6 +203,26 @@ def test_indices_outside_of_the_rows(index):
         assert np.array_equal(y.d[1], [2, 3]) and np.array_equal(y.d[0], [0, 0]), "zeros where there is no row"
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
+def test_numbers_that_are_no_index_are_called_so(bad):
+    x, w = leaf(np.ones(1)), leaf(np.arange(6).reshape(3, 2))
+    index = Variable.from_numpy_array(np.array([[bad]], "float32"))
+    calls = {
+        "scatter_nd": lambda: F.scatter_nd(x, index, shape=(3,)),
+        "gather_nd": lambda: F.gather_nd(w, index),
+        "scatter_add": lambda: F.scatter_add(w, index, leaf(np.ones((1, 1)))),
+        "gather": lambda: F.gather(w, index),
+        "embed": lambda: F.embed(index, w),
+        "softmax_cross_entropy": lambda: F.softmax_cross_entropy(w[:1], index),
+    }
+    for name, call in calls.items():
+        if bad == -np.inf and name == "softmax_cross_entropy":
+            continue  # a negative label is left out
+        with pytest.raises(nn.Error, match="got a number that is no index"):
+            call().forward()
+
+
 # Empty and huge
 
 

@@ -17,9 +17,13 @@ def _numbers(x: Any) -> np.ndarray:
 
 
 def _computed(x: Any) -> np.ndarray:
-    """The numbers of x as functions of the current context compute with them: ones that differ may be equal then."""
-    with np.errstate(over="ignore"):
-        return _numbers(x).astype(np.float64 if _type_config() == "double" else np.float32, copy=False)
+    """The numbers as the kernel has them: in the type that the context computes in, on a GPU in that of its arrays."""
+    data, backend = _numbers(x), get_current_context().backend[0]
+    kind = _type_config()
+    if kind != "double" and (kind == "float" or not backend.startswith(("cuda", "cudnn"))):
+        kind = "float32"
+    wanted = {"double": "float64", "half": "float16"}.get(kind, kind)
+    return data if data.dtype == wanted else NdArray.from_numpy_array(data).cast(wanted)
 
 
 def _whole(v: Any) -> int:

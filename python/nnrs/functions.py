@@ -4665,7 +4665,7 @@ _BATCH_DET = _index('batch_det')
 
 @_checked
 def batch_det(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Determinants. The gradient wants the inverse: it is NaN for a singular matrix.
+    """Determinants. The second derivative wants the inverse: it is NaN for a singular matrix.
 
     Args:
         x: Square matrices, of shape (B, n, n).

@@ -40,5 +40,7 @@ CASES = [
         reason="NNabla gives what it has",
     ),
     Case(inputs=[(0, 2, 2)], name="none", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(inputs=[(2, 0, 0)], name="no rows", oracle=False, reason="NNabla dies"),
+    Case(inputs=[(0, 0, 0)], name="nothing", oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [Error(inputs=[(1, 2, 3)], match="argument 'x'.*square")]

@@ -27,6 +27,8 @@ CASES = [
         reason="NNabla gives infinities",
     ),
     Case(inputs=[(0, 2, 2)], name="none", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(inputs=[(2, 0, 0)], name="no rows", oracle=False, reason="NNabla dies"),
+    Case(inputs=[(0, 0, 0)], name="nothing", oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], match="argument 'x'.*square"),

@@ -18,5 +18,7 @@ CASES = [
     Case(inputs=[[[[1.0, 4.0], [2.0, 3.0]]]], name="negative", tolerance=WIDE, **FIRST),
     Case(inputs=[[[[1.0, 2.0], [2.0, 4.0]]]], name="singular", differentiable=False),
     Case(inputs=[(0, 2, 2)], name="none", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(inputs=[(2, 0, 0)], name="no rows", oracle=False, reason="NNabla dies"),
+    Case(inputs=[(0, 0, 0)], name="nothing", oracle=False, reason="NNabla dies"),
 ]
 ERRORS = [Error(inputs=[(1, 2, 3)], match="argument 'x'.*square")]

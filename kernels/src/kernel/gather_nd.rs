@@ -39,7 +39,7 @@ impl Slices {
                 let n = self.of[a] as i64;
                 let at = if i < 0 { i + n } else { i };
                 let expected = || format!("coordinates between {} and {} for axis {a}", -n, n - 1);
-                let fail = || Error::arg("indices", expected()).actual(i);
+                let fail = || Error::arg("indices", expected()).actual_index(i);
                 if (0..n).contains(&at) { Ok(offset + at as usize * stride) } else { Err(fail()) }
             })
         };

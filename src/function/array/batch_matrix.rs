@@ -8,11 +8,19 @@ use nnrs_kernels::kernel::batch_matrix::{BatchMatrix, Wanted};
 use nnrs_kernels::shape::Shape;
 
 function! {
-    /// Determinants. The gradient wants the inverse: it is NaN for a singular matrix.
+    /// Determinants. The second derivative wants the inverse: it is NaN for a singular matrix.
     BatchDet batch_det in Array, forward_on_any_device
     inputs { x: "Square matrices, of shape (B, n, n)." }
     args {}
     outputs { y: "Array of shape (B,)." }
+}
+
+function! {
+    /// Matrices of cofactors, the determinant times the transposed inverse: internal, for gradients.
+    BatchCofactors batch_cofactors in Special, forward_on_any_device
+    inputs { x: "Square matrices, of shape (B, n, n)." }
+    args {}
+    outputs { y: "Matrices of shape (B, n, n)." }
 }
 
 function! {
@@ -43,8 +51,8 @@ function! {
 fn resolve(x: &Shape, wanted: Wanted) -> Result<Resolved> {
     match x[..] {
         [batch, n, m] if n == m => {
-            let whole = matches!(wanted, Wanted::Inverse | Wanted::Lower | Wanted::Upper);
-            let y = if whole { x.clone() } else { [batch].into() };
+            let is_number = matches!(wanted, Wanted::Determinant | Wanted::LogDeterminant);
+            let y = if is_number { [batch].into() } else { x.clone() };
             Ok(Resolved::one(y, BatchMatrix { batch, n, wanted }))
         }
         _ => Err(Error::shape("x", "square matrices, of shape (B, n, n)").actual(x)),
@@ -78,8 +86,22 @@ impl Function for BatchDet {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let by = scalars(&times(&g.gy[0], &batch_det(&g.x[0])?)?)?;
-        Ok(vec![Some(times(&transposed(&batch_inv(&g.x[0])?)?, &by)?)])
+        Ok(vec![Some(times(&batch_cofactors(&g.x[0])?, &scalars(&g.gy[0])?)?)])
+    }
+}
+
+impl Function for BatchCofactors {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        resolve(&x[0], Wanted::Cofactors)
+    }
+
+    /// With `S` the transposed inverse: `det(x) (sum(gy S) S - S gy^T S)`.
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let s = transposed(&batch_inv(&g.x[0])?)?;
+        let both = f::sum(&times(&g.gy[0], &s)?, f::Sum { axis: Some(vec![1, 2]), keepdims: true })?;
+        let other = product(&product(&s, &transposed(&g.gy[0])?)?, &s)?;
+        let inner = f::sub2(&times(&s, &both)?, &other, f::Sub2::default())?;
+        Ok(vec![Some(times(&inner, &scalars(&batch_det(&g.x[0])?)?)?)])
     }
 }
 

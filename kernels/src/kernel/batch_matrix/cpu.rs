@@ -55,6 +55,7 @@ fn one<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]) {
             y[0] = <T as crate::dtype::Element>::from_f64(magnitudes.sum());
         }
         Wanted::Inverse => inverse(x, n, y),
+        Wanted::Cofactors => cofactors(x, n, y),
         Wanted::Lower | Wanted::Upper => factor(x, n, y, c.wanted == Wanted::Upper),
     }
 }
@@ -64,8 +65,7 @@ fn inverse<T: SimdReal>(x: &[T], n: usize, y: &mut [T]) {
     y.copy_from_slice(x);
     let mut from = Scratch::filled(n, 0);
     for k in 0..n {
-        let larger = |best: usize, i: usize| if y[i * n + k].abs() > y[best * n + k].abs() { i } else { best };
-        from[k] = (k + 1..n).fold(k, larger);
+        from[k] = largest(y, n, k);
         let pivot = y[from[k] * n + k];
         if pivot == T::ZERO {
             return y.fill(T::from_f64(f64::NAN));
@@ -73,10 +73,61 @@ fn inverse<T: SimdReal>(x: &[T], n: usize, y: &mut [T]) {
         exchange_rows(y, n, k, from[k]);
         eliminate(y, n, k, pivot);
     }
-    // Exchanged rows of the matrix are columns of its inverse.
+    exchange_columns(y, n, &from);
+}
+
+/// The row from `k` on with the largest element of column `k`.
+fn largest<T: SimdReal>(y: &[T], n: usize, k: usize) -> usize {
+    (k + 1..n).fold(k, |best, i| if y[i * n + k].abs() > y[best * n + k].abs() { i } else { best })
+}
+
+/// Exchanged rows of a matrix are columns of its inverse.
+fn exchange_columns<T>(y: &mut [T], n: usize, from: &[usize]) {
     for k in (0..n).rev().filter(|k| from[*k] != *k) {
         y.chunks_exact_mut(n).for_each(|row| row.swap(k, from[k]));
     }
+}
+
+/// The determinant times the transposed inverse, by the same elimination. The last pivot is no divisor, so it may be 0; a column that
+/// has no other pivot becomes the last one. If there are two of them, all is 0.
+fn cofactors<T: SimdReal>(x: &[T], n: usize, y: &mut [T]) {
+    y.copy_from_slice(x);
+    let last = n - 1;
+    let mut from = Scratch::filled(n, last);
+    let (mut product, mut exchanged) = (T::ONE, None);
+    for k in 0..last {
+        from[k] = largest(y, n, k);
+        if y[from[k] * n + k] == T::ZERO {
+            if exchanged.replace(k).is_some() {
+                return y.fill(T::ZERO);
+            }
+            y.chunks_exact_mut(n).for_each(|row| row.swap(k, last));
+            from[k] = largest(y, n, k);
+            product = -product;
+        }
+        let pivot = y[from[k] * n + k];
+        if pivot == T::ZERO {
+            return y.fill(T::ZERO);
+        }
+        product = if from[k] == k { product * pivot } else { -(product * pivot) };
+        exchange_rows(y, n, k, from[k]);
+        eliminate(y, n, k, pivot);
+    }
+    let (above, row) = y.split_at_mut(last * n);
+    let pivot = std::mem::replace(&mut row[last], T::ONE);
+    for other in above.chunks_exact_mut(n) {
+        let times = -std::mem::replace(&mut other[last], T::ZERO);
+        other.iter_mut().for_each(|v| *v = *v * pivot);
+        simd::axpy(other, times, row);
+    }
+    exchange_columns(y, n, &from);
+    if let Some(k) = exchanged {
+        exchange_rows(y, n, k, last);
+    }
+    for i in 0..n {
+        (0..i).for_each(|j| y.swap(i * n + j, j * n + i));
+    }
+    y.iter_mut().for_each(|v| *v = *v * product);
 }
 
 fn exchange_rows<T>(y: &mut [T], n: usize, a: usize, b: usize) {
@@ -107,5 +158,61 @@ fn factor<T: SimdReal + RealField>(x: &[T], n: usize, y: &mut [T], upper: bool) 
         Some(found) if upper => out.copy_from(&found.l()),
         Some(found) => out.copy_from(&found.l().transpose()),
         None => out.fill(<T as crate::dtype::Element>::from_f64(f64::NAN)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::small::tests::slow;
+    use super::*;
+
+    fn made(wanted: Wanted, n: usize, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![9.0; n * n];
+        run(&BatchMatrix { batch: 1, n, wanted }, x, &mut y);
+        y
+    }
+
+    /// Without row `i` and column `j`.
+    fn minor(x: &[f64], n: usize, i: usize, j: usize) -> f64 {
+        let left: Vec<f64> = (0..n * n).filter(|e| e / n != i && e % n != j).map(|e| x[e]).collect();
+        slow(&left, n - 1) * if (i + j).is_multiple_of(2) { 1.0 } else { -1.0 }
+    }
+
+    #[test]
+    fn cofactors_of_all_ranks_match_their_definition() {
+        for n in 1..7 {
+            let regular: Vec<f64> = (0..n * n).map(|e| (e * 7919 % 23) as f64 - 11.0).collect();
+            let zeros = |is_zero: &dyn Fn(usize) -> bool| -> Vec<f64> {
+                regular.iter().enumerate().map(|(e, v)| if is_zero(e) { 0.0 } else { *v }).collect()
+            };
+            let mut all = vec![regular.clone(), vec![0.0; n * n], vec![1.0; n * n]];
+            for k in 0..n {
+                all.push(zeros(&|e| e % n == k));
+                all.push(zeros(&|e| e / n == k));
+                all.push(zeros(&|e| e % n == k || e / n == 0));
+                all.push(zeros(&|e| e % n == k || e % n == 0));
+                // A column and a row that are another's double.
+                all.push((0..n * n).map(|e| if e % n == k { 2.0 * regular[e / n * n] } else { regular[e] }).collect());
+                all.push((0..n * n).map(|e| if e / n == k { 2.0 * regular[e % n] } else { regular[e] }).collect());
+            }
+            for x in all {
+                let y = made(Wanted::Cofactors, n, &x);
+                for (e, y) in y.iter().enumerate() {
+                    let want = minor(&x, n, e / n, e % n);
+                    assert!((y - want).abs() <= 1e-12 * 20f64.powi(n as i32), "{n}: {x:?}: {y} for {want}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn matrices_without_elements() {
+        let mut y = [9.0; 2];
+        run(&BatchMatrix { batch: 2, n: 0, wanted: Wanted::Determinant }, &[], &mut y);
+        assert_eq!(y, [1.0; 2]);
+        run(&BatchMatrix { batch: 2, n: 0, wanted: Wanted::LogDeterminant }, &[], &mut y);
+        assert_eq!(y, [0.0; 2]);
+        let g = small::MatrixGradient { wanted: Wanted::Determinant, x: &[], y: &[], gy: &y };
+        backward(0, &g, &mut [], Output::Write);
     }
 }

@@ -19,6 +19,8 @@ pub enum Wanted {
     Inverse,
     Lower,
     Upper,
+    /// The determinant's derivative.
+    Cofactors,
 }
 
 impl Wanted {
@@ -47,8 +49,8 @@ impl Call for BatchMatrix {
     /// Small ones on the host alone.
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
         let (x, y) = match self.wanted {
-            Wanted::Determinant => (1, 1),
-            Wanted::LogDeterminant => (1, 0),
+            Wanted::Determinant | Wanted::LogDeterminant => (1, 0),
+            Wanted::Cofactors => return None,
             Wanted::Inverse | Wanted::Lower | Wanted::Upper => (0, 1),
         };
         (self.n <= small::MOST).then_some(Needs { x, y })

@@ -39,6 +39,7 @@ fn each<T: SimdReal, const N: usize>(wanted: Wanted, x: &[T], y: &mut [T], size:
             Wanted::Determinant => y[0] = determinant(x),
             Wanted::LogDeterminant => y[0] = log_determinant(x),
             Wanted::Inverse => put(&inverse(x), y, Output::Write),
+            Wanted::Cofactors => put(&cofactors(&x), y, Output::Write),
             Wanted::Lower | Wanted::Upper => factor(&x, wanted == Wanted::Upper, y),
         }
     }
@@ -124,6 +125,28 @@ fn inverse<T: SimdReal, const N: usize>(mut x: SmallMatrix<T, N>) -> SmallMatrix
     if is_singular { [[T::from_f64(f64::NAN); N]; N] } else { y }
 }
 
+/// Each element's cofactor: the signed determinant of what is left without its row and column.
+#[inline(always)]
+fn cofactors<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>) -> SmallMatrix<T, N> {
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| {
+            // Rows and columns behind those, around the matrix: of three of them the order has the sign.
+            let at = |a: usize, b: usize| x[(i + a) % N][(j + b) % N];
+            let minor = |a: usize, b: usize| at(2, a) * at(3, b) - at(2, b) * at(3, a);
+            match N {
+                1 => T::ONE,
+                2 if i == j => at(1, 1),
+                2 => -at(1, 1),
+                3 => at(1, 1) * at(2, 2) - at(1, 2) * at(2, 1),
+                _ => {
+                    let v = at(1, 1) * minor(2, 3) - at(1, 2) * minor(1, 3) + at(1, 3) * minor(1, 2);
+                    if (i + j) % 2 == 0 { v } else { -v }
+                }
+            }
+        })
+    })
+}
+
 /// Cholesky's factor of the lower triangle; NaN where there is none.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
@@ -171,8 +194,9 @@ fn each_gradient<T: SimdReal, const N: usize>(g: &MatrixGradient<T>, first: usiz
         let i = first + i;
         let of = |x: &[T]| matrix::<T, N>(&x[i * N * N..][..N * N]);
         let found = match g.wanted {
-            Wanted::Determinant => scaled(&transposed(&inverse(of(g.x))), g.gy[i] * g.y[i]),
+            Wanted::Determinant => scaled(&cofactors(&of(g.x)), g.gy[i]),
             Wanted::LogDeterminant => scaled(&transposed(&inverse(of(g.x))), g.gy[i]),
+            Wanted::Cofactors => unreachable!("its gradient is made of other functions"),
             Wanted::Inverse => {
                 let y = transposed(&of(g.y));
                 scaled(&product(&product(&y, &of(g.gy)), &y), -T::ONE)
@@ -217,11 +241,11 @@ fn scaled<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>, by: T) -> SmallMat
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Sums over all permutations.
-    fn slow(x: &[f64], n: usize) -> f64 {
+    pub fn slow(x: &[f64], n: usize) -> f64 {
         if n == 0 {
             return 1.0;
         }

@@ -34,7 +34,7 @@ impl Scatter {
         };
         let Some(i) = bad else { return Ok(indices.view()) };
         let expected = format!("indices of 0 or more and below {n}, the size of axis {axis}");
-        Err(Error::arg("indices", expected).actual(i).function("scatter_add")) // in its derivative too
+        Err(Error::arg("indices", expected).actual_index(i).function("scatter_add")) // in its derivative too
     }
 
     /// What of an axis of x1 has indices.
