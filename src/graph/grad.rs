@@ -21,7 +21,7 @@ type Grads = MixMap<u64, Variable>;
 /// that need none. The result is a graph like any other: it can be differentiated again.
 ///
 /// # Errors
-/// A seed of another shape than its output; an output of a function that has no gradient, such as `nonzero`.
+/// A seed of another shape than its output; a function without a gradient.
 ///
 /// ```
 /// use nnrs::{functions as f, graph, Variable};
@@ -44,9 +44,6 @@ pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variab
 
 fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
-    for y in &roots {
-        check_differentiable(y)?;
-    }
     let nodes = collect(&roots);
     let inside = Inside::new(&nodes, &roots);
     let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
@@ -162,20 +159,6 @@ fn inherit(nodes: &[Arc<FnNode>]) {
         let inherited = n.inputs().iter().any(|x| x.need_grad());
         n.outputs().iter().for_each(|y| y.lock().inherit(inherited));
     }
-}
-
-/// What a function without any gradient has computed cannot be differentiated. (Deeper in a graph such a function gives places or
-/// labels, at which gradients end.)
-fn check_differentiable(y: &VarRef) -> Result<()> {
-    let Some((parent, _)) = y.lock().parent.clone() else { return Ok(()) };
-    let n = parent.inputs().len();
-    let is_index = |i| parent.function.def().input(i).kind == InputKind::Index;
-    if (0..n).all(is_index) || (0..n).any(|i| differentiable(&parent, i)) {
-        return Ok(());
-    }
-    let e = Error::graph("an output is not differentiable: it has no gradient by any input of its function")
-        .argument("outputs");
-    Err(e.function(parent.function.def().snake))
 }
 
 fn differentiable(n: &FnNode, i: usize) -> bool {
