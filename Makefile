@@ -132,7 +132,8 @@ lint-python: .venv-test/.installed
 
 # The CUDA backend on an emulated GPU: its own tests, the functions, what its libraries and its compiler make.
 test-gpu: .venv-test/.installed
-	NNRS_CUDA=emulate:2 $(PYTEST) tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py tests/test_gpu_numbers.py tests/test_counted_types.py
+	NNRS_CUDA=emulate:2 $(PYTEST) tests/test_gpu.py tests/test_gpu_random.py tests/test_gpu_captures.py tests/test_gpu_numbers.py \
+	  tests/test_gpu_normalization.py tests/test_counted_types.py
 	NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "first or test_forward"
 	NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_gpu_libraries.py tests/test_gpu_compiled.py
 	NNRS_CUDA_COMPILER=always NNRS_CUDA_LIBRARIES=1 NNRS_CUDA=emulate NNRS_TEST_BACKEND=cudnn $(PYTEST) tests/test_functions.py -k "leaky_relu or where"

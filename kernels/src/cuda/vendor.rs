@@ -198,10 +198,14 @@ impl Gpu {
     }
 
     fn prepared(&self, call: VendorCall) -> Result<Option<Arc<dyn Prepared>>> {
-        let _turn = self.turn()?; // measuring is work too
-        let mut calls = self.calls.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(known) = calls.get(&call) {
+        let calls = || self.calls.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = calls().get(&call) {
             return Ok(known.clone());
+        }
+        let _turn = self.turn()?; // measuring is work too
+        let mut calls = calls();
+        if let Some(known) = calls.get(&call) {
+            return Ok(known.clone()); // made by another thread meanwhile
         }
         self.check_fork()?;
         let ready = self.driver.prepare(&call)?;

@@ -106,8 +106,9 @@ def _copies(mpi: Any, timeout: float) -> tuple[Any, Any]:
         while not request.Test():
             roll.answer()
             if time.monotonic() > deadline:
-                missing = ranks_text(roll.missing()) or "a rank"
-                raise CommunicatorError(f"Communicator.init: {missing} did not come to it within {timeout:g} s")
+                missing = roll.missing()
+                who = ranks_text(missing) if missing else "a rank"
+                raise CommunicatorError(f"Communicator.init: {who} did not come to it within {timeout:g} s")
             time.sleep(0)
         made.append(comm)
     return made[0], made[1]

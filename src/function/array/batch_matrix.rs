@@ -51,8 +51,7 @@ function! {
 fn resolve(x: &Shape, wanted: Wanted) -> Result<Resolved> {
     match x[..] {
         [batch, n, m] if n == m => {
-            let is_number = matches!(wanted, Wanted::Determinant | Wanted::LogDeterminant);
-            let y = if is_number { [batch].into() } else { x.clone() };
+            let y = if wanted.is_number() { [batch].into() } else { x.clone() };
             Ok(Resolved::one(y, BatchMatrix { batch, n, wanted }))
         }
         _ => Err(Error::shape("x", "square matrices, of shape (B, n, n)").actual(x)),

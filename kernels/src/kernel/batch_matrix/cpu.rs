@@ -19,7 +19,7 @@ const TASK: usize = 1 << 14;
 
 pub(super) fn run<T: SimdReal + RealField>(c: &BatchMatrix, x: &[T], y: &mut [T]) {
     let (n, square) = (c.n, c.n * c.n);
-    let size = if matches!(c.wanted, Wanted::Determinant | Wanted::LogDeterminant) { 1 } else { square };
+    let size = if c.wanted.is_number() { 1 } else { square };
     if y.is_empty() {
         return;
     }

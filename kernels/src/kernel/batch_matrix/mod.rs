@@ -24,6 +24,11 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// A number of each matrix, no matrix.
+    pub fn is_number(self) -> bool {
+        matches!(self, Wanted::Determinant | Wanted::LogDeterminant)
+    }
+
     /// The number that is made of a matrix without elements.
     fn of_nothing(self) -> f64 {
         if self == Wanted::Determinant { 1.0 } else { 0.0 }

@@ -4,6 +4,7 @@ use crate::array::Data;
 use crate::dtype::{DType, Element};
 use crate::pool::tasks;
 use crate::simd::{self, Body, SimdReal, Vector};
+use std::ops::Add;
 
 /// Elements of a task.
 const TASK: usize = 1 << 14;
@@ -12,8 +13,9 @@ const BLOCK: usize = 32;
 
 /// The rest with the sign of a divisor that is asked for.
 #[inline(always)]
-pub(super) fn signed<T: Rest>(floor: bool, rest: T, b: T) -> T {
-    let turn = floor && rest != T::ZERO && (rest < T::ZERO) != (b < T::ZERO);
+pub(super) fn signed<T: Copy + Default + PartialOrd + Add<Output = T>>(floor: bool, rest: T, b: T) -> T {
+    let zero = T::default();
+    let turn = floor && rest != zero && (rest < zero) != (b < zero);
     if turn { rest + b } else { rest }
 }
 
@@ -22,10 +24,7 @@ pub(super) fn whole_rest(floor: bool, is_signed: bool, a: i64, b: i64) -> i64 {
     match (b, is_signed) {
         (0, _) => 0,
         (_, false) => (a as u64 % b as u64) as i64,
-        _ => {
-            let rest = a.wrapping_rem(b);
-            if floor && rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
-        }
+        _ => signed(floor, a.wrapping_rem(b), b),
     }
 }
 

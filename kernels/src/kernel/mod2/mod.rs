@@ -62,19 +62,28 @@ impl Mod2 {
         let (place, floor, is_signed) = (y.place(), !self.1, y.dtype() != DType::U64);
         let read = |i: usize| run.inputs[i].read_at(place, DType::I64)?.of(x[i].shape.size());
         let (a, b) = (read(0)?, read(1)?);
-        let wide = if y.dtype() == DType::I64 { y.clone() } else { Data::new_at(place, DType::I64, y.len())? };
-        match place {
-            Place::Gpu(_) => cuda::run("mod2_whole", &self.0, &[&a, &b], &wide, [floor as i64, is_signed as i64])?,
-            Place::Host => {
-                let (a, b) = (View::new(x[0].shape, a), View::new(x[1].shape, b));
-                let mut to = ViewMut { shape: &self.0.y, data: wide.clone() };
-                let (a, b, mut to) = (a.view::<i64>(), b.view::<i64>(), to.view::<i64>());
-                let rest = |y: &mut i64, &a: &i64, &b: &i64| *y = cpu::whole_rest(floor, is_signed, a, b);
-                Zip::from(&mut to).and_broadcast(&a).and_broadcast(&b).for_each(rest);
+        through_64_bits(y, |wide| {
+            if let Place::Gpu(_) = place {
+                return cuda::run("mod2_whole", &self.0, &[&a, &b], wide, [floor as i64, is_signed as i64]);
             }
-        }
-        if y.dtype() == DType::I64 { Ok(()) } else { y.take(&wide) }
+            let (a, b) = (View::new(x[0].shape, a), View::new(x[1].shape, b));
+            let mut to = ViewMut { shape: &self.0.y, data: wide.clone() };
+            let (a, b, mut to) = (a.view::<i64>(), b.view::<i64>(), to.view::<i64>());
+            let rest = |y: &mut i64, &a: &i64, &b: &i64| *y = cpu::whole_rest(floor, is_signed, a, b);
+            Zip::from(&mut to).and_broadcast(&a).and_broadcast(&b).for_each(rest);
+            Ok(())
+        })
     }
+}
+
+/// Whole numbers `y` as they are made in 64 bits.
+fn through_64_bits(y: &Data, make: impl FnOnce(&Data) -> Result<()>) -> Result<()> {
+    if y.dtype() == DType::I64 {
+        return make(y);
+    }
+    let wide = Data::new_at(y.place(), DType::I64, y.len())?;
+    make(&wide)?;
+    y.take(&wide)
 }
 
 /// Whole numbers with their bits moved.
@@ -92,9 +101,8 @@ impl Call for BitShift {
         if is_plain && y.place() == Place::Host {
             return cpu::shifted(self.left, &x.data, &by.data, y).map_err(BitShift::negative);
         }
-        let wide = if y.dtype() == DType::I64 { y.clone() } else { Data::new_at(y.place(), DType::I64, y.len())? };
-        self.in_64_bits(cpu::Bits::of(y.dtype(), self.left), x, by, &wide)?;
-        if y.dtype() == DType::I64 { Ok(()) } else { y.take(&wide) }
+        let bits = cpu::Bits::of(y.dtype(), self.left);
+        through_64_bits(y, |wide| self.in_64_bits(bits, x, by, wide))
     }
 }
 

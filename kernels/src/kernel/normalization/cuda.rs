@@ -227,7 +227,8 @@ fn map(c: Channels, a: &Data, x: Option<&Data>, y: &Data, by: &Data, output: Out
     }
     let gpu = y.gpu();
     let taking = Taking::new(c, &[&[y, a], x.as_slice()].concat());
-    let (places, n) = (taking.places(c), if taking == Taking::Single { y.len() } else { y.len() / 4 });
+    let places = taking.places(c);
+    let n = places.size();
     let launch = gpu.launch("normalization", &taking.named("map", is_double(y)))?.array(a).maybe_array(x).array(y);
     let launch = launch.size(n).size(places.channels).size(places.inner).data(by).flag(output == Output::Accumulate);
     // SAFETY: the arrays have the sizes of the channels.

@@ -70,10 +70,9 @@ impl Planes {
         let mut halves = SplitRow::new(whole, kernel, pad, input);
         let (mut best, mut from) = (Scratch::filled(whole, T::ZERO), Scratch::filled(whole, NOWHERE));
         // All spans of a position meet a source row at the same place.
-        let spans = (0..kernel).map(|k| self.span_at(k));
         let mut numbers = Scratch::filled(kernel, NOWHERE);
-        for (number, span) in numbers.iter_mut().zip(spans) {
-            *number = span;
+        for (k, number) in numbers.iter_mut().enumerate() {
+            *number = self.span_at(k);
         }
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
