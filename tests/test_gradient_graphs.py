@@ -42,6 +42,21 @@ def test_none_outside_of_the_graph_and_zeros_inside():
     assert values(nn.grad(F.sum(F.embed(i, table)), [table, i])) == [[[1, 1], [1, 1]], [0, 0]]
 
 
+def test_places_have_no_gradient():
+    x = leaf([3.0, 1.0, 2.0])
+    order = F.sort(x, only_index=True)
+    for ask in (lambda: nn.grad([F.sum(x), order], [x]), order.backward):
+        with pytest.raises(nn.Error, match="sort: .*not differentiable"):
+            ask()
+    # Deeper in a graph gradients end at them.
+    y = F.sum(x * F.gather(x, order))
+    (g,) = nn.grad([y], [x])
+    g.forward()
+    np.testing.assert_array_equal(g.d, [1 + 2, 2 + 3, 3 + 1])  # x[order], and x of where each goes
+    # Where NNabla's nn.grad gives zeros, so does this.
+    assert values(nn.grad([F.max(x, only_index=True)], [x])) == [[0, 0, 0]]
+
+
 def test_gradients_end_at_variables_that_need_none():
     x = leaf([1.0, 2.0])
     y = x * x

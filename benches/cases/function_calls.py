@@ -190,7 +190,7 @@ ACTIVATIONS = {
     "elu": nonlinear("elu"),
     "selu": nonlinear("selu"),
     "crelu": Call(torch=lambda torch, x: torch.relu(torch.cat([x, -x], 1))),
-    "celu": nonlinear("celu"),
+    "celu": Call(torch=lambda torch, x: torch.nn.functional.elu(torch.cat([x, -x], 1))),
     "prelu": Call(inputs=(IMAGES, (32,)), torch=lambda torch, x, w: torch.nn.functional.prelu(x, w)),
     "gelu": nonlinear("gelu", approximate="tanh"),
     "mish": nonlinear("mish"),

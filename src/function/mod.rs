@@ -142,6 +142,12 @@ pub trait Function: Described + Any + Send + Sync {
         true
     }
 
+    /// Whether it is an error to ask for the gradient of an output by any input: outputs are places, sizes or counts. (Deeper in a
+    /// graph gradients end there.)
+    fn refuses_grad(&self) -> bool {
+        false
+    }
+
     /// Whether `backward` is an error where input `i`, without a gradient, is a leaf that asks for one: a mistake in most
     /// scripts. Functions for which NNabla goes on instead leave that gradient alone.
     fn refuses_gradient(&self, i: usize) -> bool {

@@ -21,7 +21,8 @@ type Grads = MixMap<u64, Variable>;
 /// that need none. The result is a graph like any other: it can be differentiated again.
 ///
 /// # Errors
-/// A seed of another shape than its output; a function without a gradient.
+/// A seed of another shape than its output; an output of a function that gives places, sizes or counts, such as `nonzero`; a function
+/// without a gradient.
 ///
 /// ```
 /// use nnrs::{functions as f, graph, Variable};
@@ -44,6 +45,9 @@ pub fn grad(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variab
 
 fn build(outputs: &[&Variable], inputs: &[&Variable], seeds: &[Option<&Variable>]) -> Result<Vec<Option<Variable>>> {
     let roots: Vec<VarRef> = outputs.iter().map(|v| v.node().clone()).collect();
+    for y in outputs.iter().filter(|y| y.need_grad_state()) {
+        check_differentiable(y.node())?;
+    }
     let nodes = collect(&roots);
     let inside = Inside::new(&nodes, &roots);
     let wanted: Vec<Option<u64>> = inputs.iter().map(|x| inside.find(x.node())).collect();
@@ -158,6 +162,16 @@ fn inherit(nodes: &[Arc<FnNode>]) {
     for n in nodes {
         let inherited = n.inputs().iter().any(|x| x.need_grad());
         n.outputs().iter().for_each(|y| y.lock().inherit(inherited));
+    }
+}
+
+/// The gradient of `y` is asked for: an error if its function gives places, sizes or counts.
+pub(crate) fn check_differentiable(y: &VarRef) -> Result<()> {
+    match y.parent().filter(|n| n.function.refuses_grad()) {
+        Some(n) => {
+            Err(n.explain(Error::graph("this output is not differentiable: it consists of places, sizes or counts")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -35,6 +35,10 @@ impl Function for NonZero {
         false
     }
 
+    fn refuses_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
     }

@@ -36,6 +36,10 @@ impl Function for Shape {
         false
     }
 
+    fn refuses_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
     }

@@ -34,11 +34,16 @@ impl Function for Sort {
         (i == 1 || self.only_index).then_some(DType::U64)
     }
 
+    fn differentiable(&self, _i: usize) -> bool {
+        !self.only_index
+    }
+
+    fn refuses_grad(&self) -> bool {
+        self.only_index
+    }
+
     /// The elements go back to where they were.
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        if self.only_index {
-            return Ok(vec![None]);
-        }
         let axis = Some(g.call::<kernel::Sort>().axis as i64);
         let order = sort(&g.x[0], Sort { only_index: true, ..self.clone() })?.swap_remove(0);
         let zeros = Variable::from_array(crate::NdArray::new(g.x[0].shape())).with_need_grad(false);

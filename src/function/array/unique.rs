@@ -58,6 +58,10 @@ impl Function for Unique {
         false
     }
 
+    fn refuses_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
     }

@@ -79,6 +79,10 @@ impl Function for Max {
         (i == 1 || self.only_index).then_some(DType::U64)
     }
 
+    fn differentiable(&self, _i: usize) -> bool {
+        !self.only_index
+    }
+
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         rule(g, &self.axis)
     }
@@ -97,6 +101,10 @@ impl Function for Min {
 
     fn output_dtype(&self, i: usize) -> Option<DType> {
         (i == 1 || self.only_index).then_some(DType::U64)
+    }
+
+    fn differentiable(&self, _i: usize) -> bool {
+        !self.only_index
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

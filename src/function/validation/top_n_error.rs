@@ -41,6 +41,10 @@ impl Function for TopNError {
         false
     }
 
+    fn refuses_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None, None])
     }

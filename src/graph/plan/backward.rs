@@ -15,6 +15,7 @@ use super::rematerialize;
 use super::views::Viewed;
 use super::{KEPT, Watch};
 use crate::function::Needs;
+use crate::graph::grad::check_differentiable;
 use crate::graph::variable::{VarNode, VarRef};
 use build::BackwardBuilder;
 use nnrs_kernels::array::NdArray;
@@ -249,6 +250,9 @@ impl BackwardPlan {
         let b = BackwardBuilder::new(&g, key, stored);
         let writable = writable(&g);
         b.check_labels()?;
+        if root.need_grad() {
+            check_differentiable(root)?;
+        }
         let in_run = key.hooked || g.has_user_code();
         let mut steps = b.steps(&units);
         keep_written(&g, &mut steps);

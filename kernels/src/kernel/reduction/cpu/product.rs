@@ -47,17 +47,24 @@ impl<T: SimdReal> WithLanes<T> for Product<'_, T> {
                     products[i] = L::fma(products[i], L::load(x.as_ptr().add(i * L::N)), zero);
                 }
             }
-            for i in 0..LANES / L::N {
-                let to = lanes.as_mut_ptr().add(i * L::N);
-                L::store(to, L::fma(products[i], L::load(to), zero));
-            }
-        }
-        let mut n = LANES / 2;
-        while n > 0 {
+            let mut n = LANES / L::N;
             for i in 0..n {
-                lanes[i] = lanes[i] * lanes[i + n];
+                products[i] = L::fma(products[i], L::load(lanes.as_ptr().add(i * L::N)), zero);
             }
-            n /= 2;
+            while n > 1 {
+                n /= 2;
+                for i in 0..n {
+                    products[i] = L::fma(products[i], products[i + n], zero);
+                }
+            }
+            L::store(lanes.as_mut_ptr(), products[0]);
+            n = L::N / 2;
+            while n > 0 {
+                for i in 0..n {
+                    lanes[i] = lanes[i] * lanes[i + n];
+                }
+                n /= 2;
+            }
         }
         *self.y = lanes[0];
     }
@@ -84,6 +91,14 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
 /// Results over runs of `n` neighbours; the runs are multiplied in parts of a fixed size.
 fn rows<T: SimdReal>(x: &[T], axes: &ReductionAxes, n: usize, y: &mut [T]) {
     let (runs, parts) = (axes.count(true) / n, n.div_ceil(PART));
+    if runs * parts == 1 {
+        let shared = Shared(y.as_mut_ptr());
+        let shared = &shared;
+        return share(y.len(), x.len(), move |r| {
+            // SAFETY: task r alone writes element r.
+            unsafe { shared.0.add(r).write(product(&x[axes.row_offset(r)..][..n])) };
+        });
+    }
     let mut products = Scratch::filled(y.len() * runs * parts, T::ONE);
     let shared = Shared(products.as_mut_ptr());
     let shared = &shared;
