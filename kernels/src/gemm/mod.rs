@@ -1,38 +1,27 @@
-//! Matrix products: the crates of `gemm` on fixed tiles of C, so that the thread count cannot change a result.
-//!
-//! The tiles, and so the order of every element's sum, depend on the sizes alone.
+//! Matrix products. How they are cut, and so the order of every element's sum, depends on the sizes alone: the thread count cannot
+//! change a result.
 
-mod across;
 mod few;
+mod packed;
+mod strip;
 #[cfg(test)]
 mod tests;
+mod thin;
 pub(crate) mod tile;
 
+use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
-use crate::array::{Output, alloc};
-use crate::dtype::{DType, Real};
+use crate::dtype::Real;
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
-use across::Across;
-use gemm_common::Parallelism;
 use tile::Tiles;
 
 /// Products below this many multiplications run on the caller's thread in one piece.
 const SERIAL: usize = 1 << 20;
 /// Multiplications of small products that are worth a task.
 const FEW: usize = 1 << 16;
-/// Products below this many multiplications skip the crate, whose set-up costs more than they do.
+/// Products below this many multiplications are done by the convolutions' inner loop.
 pub const TINY: usize = 1 << 12;
-/// Rows or columns of C that a task has at least: smaller tiles pack A and B too often.
-const MIN_TILE: usize = 128;
-/// Tasks that the grid aims at: enough for balance on many threads.
-const TASKS: usize = 32;
-/// Rows of the inner dimension that the crate packs at a time, at most; bytes of a tile's longer side, so that a thread packs at
-/// most 4 MiB however large the product is; and bytes from which it is asked whether there is room: the crate ends the process
-/// where there is none.
-const PACKED: usize = 512;
-const SIDE: usize = 80 * 48;
-const LARGE: usize = 1 << 20;
 /// Partial sums over a long inner dimension, at most.
 const MAX_PARTS: usize = 8;
 
@@ -132,24 +121,6 @@ pub fn batch_matmul<T: Real>(batch: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, o
     unsafe { product.batch(batch, places, output) }
 }
 
-/// C = A B or C += A B for matrices given by pointers and strides in elements.
-///
-/// # Safety
-/// Every element that the sizes and strides reach is valid; C's elements are distinct, and apart from A's and B's.
-#[rustfmt::skip]
-pub unsafe fn gemm<T: Real>(
-    m: usize, n: usize, k: usize,
-    a: *const T, rsa: isize, csa: isize,
-    b: *const T, rsb: isize, csb: isize,
-    c: *mut T, rsc: isize, csc: isize,
-    output: Output,
-) {
-    let product =
-        GemmProduct { m, n, k, a: Side { data: a, rs: rsa, cs: csa }, b: Side { data: b, rs: rsb, cs: csb }, c: Dest { data: c, rs: rsc, cs: csc } };
-    // SAFETY: the caller's promise.
-    unsafe { product.run(output) }
-}
-
 #[derive(Clone, Copy)]
 pub(super) struct Side<T> {
     pub data: *const T,
@@ -164,7 +135,8 @@ pub(super) struct Dest<T> {
     pub cs: isize,
 }
 
-/// One product by pointers. Its unsafe methods ask what [`gemm`] asks.
+/// One product by pointers. Its unsafe methods ask that every element which sizes and strides reach is valid, and that C's are distinct,
+/// and apart from A's and B's.
 #[derive(Clone, Copy)]
 pub(super) struct GemmProduct<T> {
     pub m: usize,
@@ -185,13 +157,15 @@ impl<T: Real> GemmProduct<T> {
 
     /// The product on the pool.
     unsafe fn run(&self, output: Output) {
-        if self.work() < SERIAL {
+        // Few rows take as long as reading B does.
+        let reads = if self.m.min(self.n) <= thin::ROWS { self.m.max(self.n).saturating_mul(self.k) } else { 0 };
+        if self.work() < SERIAL && reads < SERIAL / 4 {
             // SAFETY: as the caller promised.
             return unsafe { self.serial(output) };
         }
         let parts = self.parts();
         // SAFETY: as the caller promised.
-        unsafe { if parts > 1 { self.split_k(parts, output) } else { self.tiles(output) } }
+        unsafe { if parts > 1 { self.split_k(parts, output) } else { self.oriented().whole(output, true) } }
     }
 
     /// `count` products, each with operands and result at its places.
@@ -234,38 +208,12 @@ impl<T: Real> GemmProduct<T> {
         p
     }
 
-    unsafe fn tiles(&self, output: Output) {
-        let (tm, tn) = self.tile_size();
-        let across = self.n.div_ceil(tn);
-        pool::run(self.m.div_ceil(tm) * across, &|t| {
-            let (i, j) = (t / across * tm, t % across * tn);
-            let tile = self.tile(i, j, tm.min(self.m - i), tn.min(self.n - j));
-            // SAFETY: a tile lies within the product, and tiles do not share elements of C.
-            unsafe { tile.serial(output) }
-        });
-    }
-
-    /// Halves the longer side until there are enough tasks or the tiles are as small as is good.
-    fn tile_size(&self) -> (usize, usize) {
-        let (mut tm, mut tn) = (self.m, self.n);
-        let cost = |s: isize| if s == 1 { 1 } else { 4 };
-        let target = (self.work() / SERIAL).clamp(1, TASKS);
-        while self.m.div_ceil(tm) * self.n.div_ceil(tn) < target {
-            // A tile packs its rows of A and columns of B; what lies across is slower to pack, so is split less.
-            let longer = if tm * cost(self.a.cs) >= tn * cost(self.b.cs) { &mut tm } else { &mut tn };
-            if *longer < 2 * MIN_TILE {
-                break;
-            }
-            *longer = longer.div_ceil(2).next_multiple_of(48).min(*longer);
-        }
-        let most = SIDE / size_of::<T>();
-        let fit = |side: usize| side.div_ceil(side.div_ceil(most)).next_multiple_of(48).min(side);
-        (fit(tm.max(1)), fit(tn.max(1)))
-    }
-
-    /// Pieces of the inner dimension: more than one where C is small and k long.
+    /// Pieces of the inner dimension: more than one where C is small and k long, or all is to read B row by row.
     fn parts(&self) -> usize {
         let area = self.m * self.n;
+        if let Some(bytes) = thin::reads_rows(&self.oriented()) {
+            return (bytes / thin::BYTES).min(self.k / 64).clamp(1, 2 * MAX_PARTS);
+        }
         if area > 1 << 15 || self.k < 32 * 256 {
             return 1;
         }
@@ -301,41 +249,36 @@ impl<T: Real> GemmProduct<T> {
         }
         // SAFETY: as the caller promised.
         unsafe {
-            // The vectors are along C's rows, so the longer side is better there.
-            let p = if self.c.cs != 1 || self.n < self.m.min(16) { self.transposed() } else { *self };
+            let p = self.oriented();
             let cheap = p.b.cs == 1 || p.k * p.n <= 512;
             if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {
                 return dispatch(Tiny { p, output });
             }
-            if Across::pays(&p) { dispatch(Across { p, output }) } else { self.crate_gemm(output) }
+            p.whole(output, false)
         }
     }
 
-    #[rustfmt::skip]
-    unsafe fn crate_gemm(&self, output: Output) {
-        // The crate's kernels go along C's columns.
-        let GemmProduct { m, n, k, a, b, c } = if self.c.cs < self.c.rs { self.transposed() } else { *self };
-        let (read, none) = (output == Output::Accumulate, Parallelism::None);
-        let packed = (m.saturating_add(n) + 64).saturating_mul(k.min(PACKED)).saturating_mul(size_of::<T>());
-        if packed > LARGE {
-            alloc::probe(packed).unwrap_or_else(|e| pool::refuse(e));
+    /// The product, which is no tiny one, on the pool or the caller's thread.
+    unsafe fn whole(&self, output: Output, shared: bool) {
+        if self.k == 0 {
+            return self.empty(output);
         }
-        macro_rules! product {
-            ($f:path, $t:ty) => {{
-                let (a_data, b_data, c_data) = (a.data as *const $t, b.data as *const $t, c.data as *mut $t);
-                // SAFETY: as the caller promised; T is this type.
-                unsafe {
-                    $f()(
-                        m, n, k, c_data, c.cs, c.rs, read, a_data, a.cs, a.rs, b_data, b.cs, b.rs,
-                        1.0, 1.0, false, false, false, none,
-                    );
-                }
-            }};
+        // SAFETY: as the caller promised.
+        unsafe { if thin::pays(self) { thin::run(*self, output, shared) } else { packed::run(*self, output, shared) } }
+    }
+
+    /// Sums of nothing.
+    fn empty(&self, output: Output) {
+        for e in 0..if output == Output::Write { self.m * self.n } else { 0 } {
+            let (i, j) = ((e / self.n) as isize, (e % self.n) as isize);
+            // SAFETY: row i and column j are in C.
+            unsafe { *self.c.data.offset(i * self.c.rs + j * self.c.cs) = T::ZERO }
         }
-        match T::DTYPE {
-            DType::F64 => product!(gemm_f64::gemm::f64::get_gemm_fn, f64),
-            _ => product!(gemm_f32::gemm::f32::get_gemm_fn, f32),
-        }
+    }
+
+    /// Vectors are along C's rows, so the longer side is better there.
+    fn oriented(&self) -> Self {
+        if self.c.cs != 1 || self.n < self.m.min(thin::ROWS + 1) { self.transposed() } else { *self }
     }
 
     fn transposed(&self) -> Self {

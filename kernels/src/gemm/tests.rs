@@ -79,21 +79,71 @@ fn split_products() {
     check::<f32>(130, 130, 64, false, false, 2, 1e-6);
 }
 
-/// Operands that lie across are copied by blocks: over many columns, over few, with sums long and short.
+/// Operands that lie in order and across, over many columns, over few, with sums long and short.
 #[test]
-fn products_across() {
-    for (m, n, k) in
-        [(2, 16, 16), (3, 17, 65), (5, 301, 100), (33, 500, 1030), (4, 97, 5000), (2, 40, 6000), (129, 130, 67)]
-    {
-        check::<f32>(m, n, k, false, true, 1, 1e-6);
-        check::<f64>(m, n, k, true, true, 2, 1e-15);
+fn products_of_any_operands() {
+    let sizes = [
+        (1, 1, 40),
+        (1, 300, 70),
+        (2, 16, 16),
+        (3, 17, 65),
+        (5, 301, 100),
+        (4, 97, 5000),
+        (2, 40, 6000),
+        (5, 1100, 9),
+        (6, 5, 300),
+        (6, 16, 385),
+        (7, 33, 769),
+        (12, 64, 100),
+        (13, 63, 400),
+        (33, 500, 1030),
+        (129, 130, 67),
+        (300, 9, 50),
+        (400, 3, 90),
+        (61, 7, 800),
+    ];
+    for (m, n, k) in sizes {
+        for t in 0..4 {
+            check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 1, 1e-6);
+            check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 2, 1e-15);
+        }
     }
 }
 
-/// A product is the same to the bit whether B lies in order or across.
+/// More columns than are packed at a time, and more rows.
+#[test]
+fn wide_and_tall_products() {
+    check::<f32>(7, 4000, 5, false, false, 1, 1e-6);
+    check::<f32>(4000, 8, 6, true, true, 1, 1e-6);
+    check::<f64>(1, 3000, 40, false, true, 1, 1e-15);
+    check::<f64>(3000, 1, 400, false, true, 1, 1e-15);
+}
+
+/// Rows and columns with gaps, backward ones that are one row again, and C's numbers beside the product.
+#[test]
+fn products_of_views() {
+    let (m, n, k) = (9, 21, 33);
+    let (a, b) = (noise::<f32>(m * k * 3, 1), noise::<f32>(k * n * 6, 2));
+    for (a_strides, b_strides) in
+        [([3 * k, 3], [6 * n, 2]), ([0, 1], [n, 1]), ([2, 2 * m], [3, 3 * k]), ([k, 1], [0, 1]), ([1, m], [1, 0])]
+    {
+        let mut c = vec![0.0; m * n];
+        let (x, y) = (Mat::strided(&a, [m, k], a_strides, 0, &[]), Mat::strided(&b, [k, n], b_strides, 0, &[]));
+        matmul(x, y, MatMut::new(&mut c, m, n), Output::Write);
+        for (e, &c) in c.iter().enumerate() {
+            let (i, j) = (e / n, e % n);
+            let one = |l: usize| {
+                a[i * a_strides[0] + l * a_strides[1]] as f64 * b[l * b_strides[0] + j * b_strides[1]] as f64
+            };
+            assert!((c as f64 - (0..k).map(one).sum::<f64>()).abs() < 1e-5, "{a_strides:?} {b_strides:?}");
+        }
+    }
+}
+
+/// A product of more than a few rows is the same to the bit whether B lies in order or across.
 #[test]
 fn across_changes_no_bit() {
-    for (m, n, k) in [(2, 96, 700), (32, 400, 1024), (70, 200, 513), (130, 61, 64), (32, 144, 1024), (16, 129, 1500)] {
+    for (m, n, k) in [(6, 96, 700), (32, 400, 1024), (70, 200, 513), (130, 61, 64), (32, 144, 1024), (16, 129, 1500)] {
         let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
         let turned: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
         let (mut c, mut d) = (vec![0.0; m * n], vec![0.0; m * n]);
@@ -128,7 +178,8 @@ fn one_operand_for_the_whole_batch() {
 #[test]
 fn results_do_not_depend_on_the_thread_count() {
     let before = pool::num_threads();
-    for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30)] {
+    for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30), (1, 1500, 800), (1500, 2, 800), (700, 90, 1000)]
+    {
         let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
         let results = [1, 2, 3].map(|threads| {
             pool::set_num_threads(threads);
@@ -138,20 +189,5 @@ fn results_do_not_depend_on_the_thread_count() {
         });
         pool::set_num_threads(before);
         assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
-    }
-}
-
-/// What a tile packs does not grow with the product: it is no more than a thread may keep without being counted.
-#[test]
-fn tiles_of_large_products_are_small() {
-    fn check<T: Real>(m: usize, n: usize) {
-        let side = Side { data: std::ptr::null::<T>(), rs: 1, cs: 1 };
-        let c = Dest { data: std::ptr::null_mut(), rs: n as isize, cs: 1 };
-        let (tm, tn) = GemmProduct { m, n, k: 512, a: side, b: side, c }.tile_size();
-        assert!(tm.max(tn) * PACKED * size_of::<T>() <= scratch::KEEP, "{m} {n}: {tm} {tn}");
-    }
-    for (m, n) in [(1, 1 << 30), (64, 100_000), (100_000, 100_000), (1009, 1), (500, 500), (1 << 20, 48)] {
-        check::<f32>(m, n);
-        check::<f64>(m, n);
     }
 }

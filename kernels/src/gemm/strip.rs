@@ -1,0 +1,141 @@
+//! The inner loop of matrix products: a tile of sums, and what goes between it and C where it is no whole tile.
+
+use super::Dest;
+use crate::dtype::Real;
+use crate::simd::lanes::{Lanes, WithLanes};
+
+/// A tile of sums: `out[p][..] = init[p][..] + sum over i of x[p, i] w[i][..]`.
+pub(super) struct Strip<T> {
+    pub(super) x: *const T,
+    /// Distance of rows of x that lie in order; None where its columns do, one after another.
+    pub(super) x_row: Option<usize>,
+    pub(super) rows: usize,
+    pub(super) depth: usize,
+    pub(super) w: *const T,
+    pub(super) w_stride: usize,
+    pub(super) vectors: usize,
+    pub(super) init: *const T,
+    pub(super) init_stride: usize,
+    pub(super) out: *mut T,
+    pub(super) out_stride: usize,
+}
+
+impl<T: Real> WithLanes<T> for Strip<T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        macro_rules! choose {
+            ($v:literal: $($p:literal)*) => {
+                match (self.rows, self.x_row) {
+                    // SAFETY: the caller's promise.
+                    $(($p, Some(row)) => unsafe { self.tile::<L, true, $p, $v>(row) },
+                    // SAFETY: as above.
+                    ($p, None) => unsafe { self.tile::<L, false, $p, $v>(1) },)*
+                    _ => unreachable!("a tile has 1 to ROWS rows"),
+                }
+            };
+        }
+        match self.vectors {
+            4 => choose!(4: 1 2 3 4 5 6),
+            3 => choose!(3: 1 2 3 4 5 6),
+            2 => choose!(2: 1 2 3 4 5 6),
+            _ => choose!(1: 1 2 3 4 5 6),
+        }
+    }
+}
+
+impl<T: Real> Strip<T> {
+    // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
+    #[allow(clippy::needless_range_loop)]
+    #[inline(always)]
+    unsafe fn tile<L: Lanes<T>, const IN_ROWS: bool, const P: usize, const V: usize>(&self, x_row: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut acc = [[L::splat(T::ZERO); V]; P];
+            for p in 0..P {
+                for v in 0..V {
+                    acc[p][v] = L::load(self.init.add(p * self.init_stride + v * L::N));
+                }
+            }
+            let (mut x, mut w) = (self.x, self.w);
+            for _ in 0..self.depth {
+                let mut row = [L::splat(T::ZERO); V];
+                for v in 0..V {
+                    row[v] = L::load(w.add(v * L::N));
+                }
+                let mut from = x;
+                for p in 0..P {
+                    let s = L::splat(*from.add(p * x_row));
+                    for v in 0..V {
+                        acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                    }
+                    for v in if V > 2 { V - 1 } else { 0 }..V {
+                        from = L::after(from, acc[p][v]);
+                    }
+                }
+                x = x.add(if IN_ROWS { 1 } else { P });
+                w = w.add(self.w_stride);
+            }
+            for p in 0..P {
+                for v in 0..V {
+                    L::store(self.out.add(p * self.out_stride + v * L::N), acc[p][v]);
+                }
+            }
+        }
+    }
+}
+
+/// Rows of sums beside those of C that they belong to.
+#[derive(Clone, Copy)]
+pub(super) struct Edge<T> {
+    pub(super) sums: *mut T,
+    pub(super) width: usize,
+    pub(super) n: usize,
+    pub(super) rows: usize,
+    pub(super) c: Dest<T>,
+}
+
+/// The sums are read from C, written to it, or added to it.
+#[derive(Clone, Copy)]
+pub(super) enum EdgeStep {
+    Read,
+    Write,
+    Add,
+}
+
+pub(super) struct EdgeJob<T>(pub(super) Edge<T>, pub(super) EdgeStep);
+
+impl<T: Real> WithLanes<T> for EdgeJob<T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let EdgeJob(Edge { sums, width, n, rows, c }, step) = self;
+        for i in 0..rows {
+            let (sums, c_row) = (sums.wrapping_add(i * width), c.data.wrapping_offset(i as isize * c.rs));
+            // SAFETY: the numbers are in row i of C, and the sums have room for whole vectors.
+            unsafe {
+                if c.cs != 1 {
+                    for j in 0..n {
+                        let (sum, c) = (&mut *sums.add(j), &mut *c_row.offset(j as isize * c.cs));
+                        match step {
+                            EdgeStep::Read => *sum = *c,
+                            EdgeStep::Write => *c = *sum,
+                            EdgeStep::Add => *c += *sum,
+                        }
+                    }
+                    continue;
+                }
+                for j in (0..n).step_by(L::N) {
+                    let (sums, c) = (sums.add(j), c_row.add(j));
+                    let some = L::mask(0, L::N.min(n - j));
+                    match step {
+                        EdgeStep::Read => L::store(sums, L::load_masked(c, some)),
+                        EdgeStep::Write => L::store_masked(c, some, L::load(sums)),
+                        EdgeStep::Add => {
+                            let sum = L::fma(L::load_masked(c, some), L::splat(T::ONE), L::load(sums));
+                            L::store_masked(c, some, sum);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
