@@ -252,7 +252,7 @@ def test_run_is_as_python_would(tmp_path: Path) -> None:
     )
     done = program("run", "s.py", "--epochs", 3, "-h", cwd=tmp_path)
     folder = os.path.realpath(tmp_path)
-    assert done.stdout == f"['s.py', '--epochs', '3', '-h'] {folder} __main__ s.py None nnrs 5\n", done.stderr
+    assert done.stdout == f"['s.py', '--epochs', '3', '-h'] {folder} __main__ {folder}/s.py None nnrs 5\n", done.stderr
     assert done.returncode == 7
     module = program("run", "-m", "s", "x", cwd=tmp_path)
     assert module.returncode == 7 and module.stdout.startswith("['") and "'x']" in module.stdout

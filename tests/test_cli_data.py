@@ -49,6 +49,8 @@ def test_a_csv_as_a_cache(run: Run, command: str, capsys: pytest.CaptureFixture[
     np.testing.assert_array_equal(samples("a.cache", 5), [[i, -i, i % 2] for i in range(5)])
     assert {"cache_index.csv", "order.csv", "original.csv"} <= set(os.listdir("a.cache"))
     assert sorted(os.listdir()) == ["a.cache", "a.csv"]
+    assert run(command, "a.csv", "folder") == 0  # any name, as with NNabla
+    np.testing.assert_array_equal(samples("folder", 5), samples("a.cache", 5))
 
 
 def test_shuffled_and_again(run: Run) -> None:
@@ -218,7 +220,7 @@ def test_boxes() -> None:
     assert ObjectRect(XYWH=[0.25, 0.5, 0.5, 1]).center() == (0.25, 0.5)
 
 
-@pytest.mark.parametrize("mode", ["trimming", "padding"])
+@pytest.mark.parametrize("mode", ["trimming", "padding", "resize"])
 def test_boxes_move_with_their_image(mode: str) -> None:
     """The box is where its pixels are once the image has been cut or padded."""
     for shape in ((40, 80), (80, 40), (40, 40)):

@@ -164,6 +164,20 @@ def test_sixteen_bits(name, tmp_path):
         image_utils.set_backend("")
 
 
+def test_the_backend_that_reads_resizes(tmp_path):
+    """Without a choice OpenCV reads bitmaps, so resizes them, as in NNabla; its nearest pixels are not Pillow's."""
+    cv2, _ = pytest.importorskip("cv2"), pytest.importorskip("PIL")
+    img = np.random.default_rng(3).integers(0, 256, (9, 13, 3), dtype=np.uint8)
+    imsave(tmp_path / "a.bmp", img)
+    found = imread(tmp_path / "a.bmp", size=(5, 4), interpolate="nearest")
+    assert np.array_equal(found, cv2.resize(img, (5, 4), interpolation=cv2.INTER_NEAREST))
+    image_utils.set_backend("PilBackend")
+    try:
+        assert not np.array_equal(found, imread(tmp_path / "a.bmp", size=(5, 4), interpolate="nearest"))
+    finally:
+        image_utils.set_backend("")
+
+
 @pytest.mark.parametrize("name", ["PilBackend", "Cv2Backend", "PngBackend"])
 def test_grey_with_four_channels_is_opaque_or_as_its_alpha_says(name, tmp_path):
     pytest.importorskip("PIL"), pytest.importorskip(PACKAGES[name])

@@ -11,6 +11,7 @@ import pytest
 
 import nnp_networks
 import nnrs as nn
+import nnrs.parametric_functions as PF
 from file_helpers import fresh  # noqa: F401 - a fixture
 from nnrs.utils.load import base_load, load
 from nnrs.utils.save import save
@@ -185,3 +186,54 @@ def test_loops_are_written_out_with_nnablas_names(tmp_path):
     w = [nn.get_parameters(grad_only=False)[f"layer[{i}]/w"].d for i in range(3)]
     y, t0 = (v.variable_instance.d for v in run.output_assign)
     assert np.allclose(t0, np.tanh(0.5 * w[0])) and np.allclose(y, np.tanh(np.tanh(t0 * w[1]) * w[2]), atol=1e-6)
+
+
+BROKEN = {
+    "an argument": ("base_axis: 1", "base_axis: 9"),
+    "a type": ('type: "Affine"', 'type: "Zork"'),
+    "an input less": ('input: "x"', ""),
+    "an executor of nothing": ('network_name: "net"', 'network_name: "no"'),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("there", [True, False])
+def test_what_cannot_be_made_changes_nothing(tmp_path, what, there):
+    x = nn.Variable((2, 3))
+    y = PF.affine(x, 4)
+    weight = nn.get_parameters()["affine/W"]
+    weight.d = 7
+    network = {"name": "net", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x}}
+    contents = {"networks": [network], "executors": [{"name": "run", "network": "net"}]}
+    save(tmp_path / "a.nntxt", contents, include_params=True)
+    text = (tmp_path / "a.nntxt").read_text()
+    old, new = BROKEN[what]
+    assert old in text
+    (tmp_path / "b.nntxt").write_text(text.replace(old, new))
+    weight.d, weight.need_grad = 1, False
+    if not there:
+        nn.clear_parameters()
+    before = set(nn.get_parameters(grad_only=False))
+    with pytest.raises(ValueError, match="."):
+        load([tmp_path / "b.nntxt"])
+    assert set(nn.get_parameters(grad_only=False)) == before
+    assert (weight.d == 1).all() and not weight.need_grad
+    load([tmp_path / "a.nntxt"])
+    assert (nn.get_parameters()["affine/W"].d == 7).all()
+
+
+def test_iterators_of_a_dataset_share_a_generator(tmp_path, monkeypatch):
+    """As in NNabla: the second one goes on where the first has begun."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x:x\n" + "".join(f"{i}\n" for i in range(12)))
+    dataset = {"name": "a", "uri": "a.csv", "cache_dir": None, "shuffle": True, "batch_size": 4, "variables": ["x"]}
+    dataset["no_image_normalization"] = True
+    save("a.nntxt", {"datasets": [dataset]})
+    made = load("a.nntxt").datasets["a"]
+    rng = np.random.RandomState(0)
+    for _ in range(2):
+        with made.data_iterator() as it:
+            found = np.concatenate([it.next()[0].ravel() for _ in range(3)])
+        assert sorted(found) == list(range(12))
+        first = np.array(found)
+        np.testing.assert_array_equal(first, rng.permutation(12))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -118,6 +119,15 @@ def reason(error: BaseException, *named: Any) -> str:
     path = error.filename
     is_told = path is None or path in [os.fspath(p) for p in named if isinstance(p, (str, bytes, os.PathLike))]
     return error.strerror if is_told or "/.nnrs-" in f"/{path}" else f"{error.strerror}: {path!r}"
+
+
+@contextlib.contextmanager
+def described_by_a_file(function: str) -> Iterator[None]:
+    """Inside, what is wrong with what a file describes is a ValueError, whichever function finds it."""
+    try:
+        yield
+    except (ArgumentTypeError, GraphError, UnsupportedError) as error:
+        raise ArgumentError(f"{function}: the file describes what cannot be made: {error}") from error
 
 
 def check_callable(function: str, argument: str, value: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,12 +16,13 @@ import numpy as np
 from .. import _core, _files, initializer, solvers
 from .. import functions as F
 from .._borrowed import borrower
-from .._errors import ArgumentError, message
+from .._core import NdArray
+from .._errors import ArgumentError, described_by_a_file, message
 from .._messages import message_class
-from .._modes import context_scope
+from .._modes import context_scope, get_current_context, set_default_context
 from ..core.graph_def import ProtoGraph, ProtoNetwork, ProtoVariable
 from ..logger import logger
-from ..parameter import get_current_parameter_scope
+from ..parameter import get_current_parameter_scope, get_parameters, pop_parameter
 from ._load_contexts import context_of, default_context
 from ._loops import expand_loops
 from .communicator_util import current_communicator
@@ -75,11 +77,8 @@ def load(
     >>> [(v.name, data) for v, data in run.dataset_assign.items()], [v.name for v in run.output_assign]
     ([('x', 'x')], ['y'])
     """
-    info = base_load(
-        filenames, prepare_data_iterator, batch_size, exclude_parameter, parameter_only, extension, context
-    )
-    link_components(info)
-    return info
+    options = (prepare_data_iterator, batch_size, exclude_parameter, parameter_only, extension, context)
+    return _load(filenames, *options, link=True)
 
 
 def base_load(
@@ -92,28 +91,71 @@ def base_load(
     context: str | None = None,
 ) -> Any:
     """As `load`, but executors, optimizers and monitors are not linked with their networks."""
+    options = (prepare_data_iterator, batch_size, exclude_parameter, parameter_only, extension, context)
+    return _load(filenames, *options, link=False)
+
+
+def _load(
+    filenames: Any,
+    prepare_data_iterator: bool | None,
+    batch_size: int | None,
+    exclude_parameter: bool,
+    parameter_only: bool,
+    extension: str,
+    context: str | None,
+    *,
+    link: bool,
+) -> Any:
     here = "load"
     info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
     info.exclude_parameter, info.parameter_only = exclude_parameter, parameter_only
     info.parameter_scope = get_current_parameter_scope()
     info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
-    if not exclude_parameter:
-        _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
+    records = [] if exclude_parameter else records
+    _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
+    with _undone_on_errors(here, {name for name, *_ in records}), described_by_a_file(here):
         _core.set_parameters(here, records)
+        return _made(info, context, link)
+
+
+@contextlib.contextmanager
+def _undone_on_errors(function: str, written: set[str]) -> Iterator[None]:
+    """Parameters and the context are as before if what is inside fails. `written`: parameters that it may overwrite."""
+    context, before = get_current_context(), get_parameters(grad_only=False)
+    marks = {name: v.need_grad for name, v in before.items()}
+    old = [(name, NdArray.from_numpy_array(v.d), v.need_grad) for name, v in before.items() if name in written]
+    try:
+        yield
+    except BaseException:
+        set_default_context(context)
+        for name in get_parameters(grad_only=False):
+            if name not in before:
+                pop_parameter(name)
+        _core.set_parameters(function, old)
+        for name, need_grad in marks.items():
+            before[name].need_grad = need_grad
+        raise
+
+
+def _made(info: Any, context: str | None, link: bool) -> Any:
+    """What the message of `info` describes."""
     info.default_context = default_context(info.proto, context)
     info.global_config = SimpleNamespace(default_context=info.default_context)
     if info.proto.HasField("training_config"):
         info.training_config = _training(info.proto.training_config)
-    epochs = info.proto.training_config.max_epoch if prepare_data_iterator is None else prepare_data_iterator
+    wanted = info.prepare_data_iterator
+    epochs = info.proto.training_config.max_epoch if wanted is None else wanted
     info.datasets = OrderedDict((d.name, _dataset(d, i, bool(epochs))) for i, d in enumerate(info.proto.dataset))
     info.graph = ProtoGraph.from_proto(info.proto, param_scope=info.parameter_scope)
     info.proto_graph, info.renamed_variables = info.graph, expand_loops(info.graph)
     info.networks = info.graph.networks
     for network in info.networks.values():
-        network(ctx=info.default_context, batch_size=batch_size)
+        network(ctx=info.default_context, batch_size=info.batch_size)
     info.optimizers = OrderedDict((o.name, _optimizer(info, o)) for o in info.proto.optimizer)
     info.monitors = OrderedDict((m.name, SimpleNamespace(proto=m, network=None)) for m in info.proto.monitor)
     info.executors = OrderedDict((e.name, _executor(e)) for e in info.proto.executor)
+    if link:
+        link_components(info)
     return info
 
 
@@ -173,16 +215,17 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
     """A dataset; its `data_iterator` is a function that opens it, which nothing does before."""
     made = SimpleNamespace(uri=d.uri, cache_dir=d.cache_dir, normalize=not d.no_image_normalization, data_iterator=None)
     if prepare:
+        rng = np.random.RandomState(index)
         made.data_iterator = lambda overwrite_cache=d.overwrite_cache: _data_iterator(
-            d, index, made.normalize, overwrite_cache
+            d, index, rng, made.normalize, overwrite_cache
         )
     return made
 
 
-def _data_iterator(d: Any, index: int, normalize: bool, overwrite_cache: bool) -> Any:
+def _data_iterator(d: Any, index: int, rng: np.random.RandomState, normalize: bool, overwrite_cache: bool) -> Any:
     from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
 
-    options: dict[str, Any] = {"rng": np.random.RandomState(index), "normalize": normalize}
+    options: dict[str, Any] = {"rng": rng, "normalize": normalize}
     has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
     if d.cache_dir and d.create_cache_explicitly:
         _create_cache(d, index, overwrite_cache)

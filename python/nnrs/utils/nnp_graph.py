@@ -8,7 +8,15 @@ from typing import Any
 
 from .. import _core, _files
 from .._core import Variable
-from .._errors import ArgumentError, ArgumentTypeError, check_integer, check_type, describe, message
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    check_integer,
+    check_type,
+    describe,
+    described_by_a_file,
+    message,
+)
 from .._messages import Message, message_class
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope, set_parameter
@@ -42,7 +50,8 @@ class NnpNetwork:
         if callback is not None:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
             flat, given, frozen = _passed(flat, callback, scope)
-        made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given)
+        with described_by_a_file(here):
+            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given)
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat

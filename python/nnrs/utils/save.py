@@ -350,6 +350,7 @@ def _executor(e: dict[str, Any], networks: dict[str, _Ports]) -> Message:
         if e.get(key) is not None:
             setattr(made, key, e[key])
     renamed = e.get("remp", {})
+    check_type("create_proto", "'remp' of an executor", renamed, Mapping, "a dict from names to names")
     for add, names in (
         (made.data_variable.add, e.get("data", ports.inputs)),
         (made.output_variable.add, e.get("output", ports.outputs)),

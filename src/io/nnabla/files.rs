@@ -236,7 +236,7 @@ pub(crate) fn read_path(path: &Path) -> Result<Contents> {
     let format = format_of(path)?;
     let named = |e: Error| match e.kind() {
         ErrorKind::Format => broken(format!("cannot read '{}': {e}", path.display()))
-            .hint("the file may be cut short, or of another kind than its name says"),
+            .hint("the file may be cut short, of another kind than its name says, or hold what is not supported"),
         ErrorKind::Io => e.hint(format!("reading '{}'", path.display())),
         _ => e,
     };

@@ -131,9 +131,9 @@ def warped(label: list[float], before: tuple[int, int], after: tuple[int, int], 
         label: Class, x, y, width, height.
         before: (width, height) of the image.
         after: That of the image that is written.
-        mode: 'trimming' or 'padding'.
+        mode: 'trimming', 'padding' or 'resize'.
     """
-    if before == after:
+    if before == after or mode == "resize":
         return label
     form = before[0] / before[1] * after[1] / after[0]  # 1 where the forms are the same, more for a wide image
     scale = (max(form, 1.0), max(1 / form, 1.0)) if mode == "trimming" else (min(form, 1.0), min(1 / form, 1.0))

@@ -43,12 +43,12 @@ def check_folders(args: Any) -> None:
 
 
 def shaped(image: np.ndarray, size: tuple[int, int], mode: str) -> np.ndarray:
-    """The image, cut ('trimming') or padded with black ('padding') to the form of `size`, then resized to it.
+    """The image, cut ('trimming') or padded with black ('padding') to the form of `size` or whole ('resize'), resized.
 
     Args:
         image: (height, width) or (height, width, channel).
         size: (width, height).
-        mode: 'trimming' or 'padding'.
+        mode: 'trimming', 'padding' or 'resize'.
 
     >>> shaped(np.zeros((2, 8), np.uint8), (4, 4), "padding").shape
     (4, 4)
@@ -65,7 +65,7 @@ def shaped(image: np.ndarray, size: tuple[int, int], mode: str) -> np.ndarray:
         else:
             cut = (w - int(h / height * width)) // 2
             image = image[:, cut : w - cut]
-    else:
+    elif mode == "padding":
         image = _padded(image, max(int(height / width * w), h), max(int(width / height * h), w))
     return imresize(image, size)
 
@@ -144,8 +144,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--channel", type=int, choices=(1, 3), required=True, help="1: grey images, 3: RGB")
     parser.add_argument("-w", "--width", type=positive, required=True, help="width of the images that are written")
     parser.add_argument("-g", "--height", type=positive, required=True, help="height of the images that are written")
-    mode = "whether images of another form are cut or padded with black"
-    parser.add_argument("-m", "--mode", choices=("trimming", "padding"), required=True, help=mode)
+    mode = "whether images of another form are cut, padded with black or stretched"
+    parser.add_argument("-m", "--mode", choices=("trimming", "padding", "resize"), required=True, help=mode)
     shuffle = "true or false: whether the rows of the csv files are in a random order"
     parser.add_argument("-s", "--shuffle", type=flag, metavar="BOOL", required=True, help=shuffle)
     parser.add_argument("-f1", "--file1", required=True, help="name of the csv file")

@@ -21,8 +21,6 @@ def conv_dataset_command(args: Any) -> None:
     kind = os.path.splitext(args.source)[1].lower()
     if kind not in (".csv", ".cache"):
         raise ArgumentError(message(args.command, "source", "a .csv file or .cache folder", repr(args.source)))
-    if not args.destination.lower().rstrip("/").endswith(".cache"):
-        raise ArgumentError(message(args.command, "destination", "a name that ends in .cache", repr(args.destination)))
     _check_place(args.command, args.destination, args.force)
     if "://" not in args.source and not os.path.exists(args.source):
         raise MissingFileError(message(args.command, "source", f"there is no {args.source!r}"))
@@ -108,7 +106,7 @@ def _add(subparsers: Any, name: str, help: str, source: str) -> Any:
     threads = "files that are made at once (default: what nnabla.conf says, else 10)"
     parser.add_argument("-t", "--num_of_threads", type=positive, metavar="N", help=threads)
     parser.add_argument("source", metavar="SOURCE", help=source)
-    parser.add_argument("destination", metavar="DESTINATION", help="folder to write, whose name ends in .cache")
+    parser.add_argument("destination", metavar="DESTINATION", help="folder to write")
     parser.set_defaults(func=conv_dataset_command)
     return parser
 

@@ -75,6 +75,7 @@ def run_script(path: str, args: list[str]) -> None:
         return
     source = _read(path)
     _enter(os.path.dirname(os.path.realpath(path)))
+    path = os.path.abspath(path)
     main = _main_module(path)
     _as_main(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
 

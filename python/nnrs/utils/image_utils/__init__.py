@@ -125,9 +125,7 @@ def imread(
         raise ArgumentTypeError(message("imread", next(iter(kwargs)), "there is no such argument"))
     data = read_bytes("imread", path)
     name = repr(os.fspath(path)) if isinstance(path, (str, os.PathLike)) else "the open file"
-    img = _backends.read(data, ending_of(path), wanted, name)
-    if shape is not None:
-        img = _backends.resize("imread", img, shape, interpolate)
+    img = _backends.read(data, ending_of(path), wanted, name, shape, interpolate)
     return _moved(img, (2, 0, 1)) if channel_first else img
 
 

@@ -92,13 +92,18 @@ def choose(name: str | None) -> None:
     _chosen = backend
 
 
-def read(data: bytes, ending: str, wanted: Wanted, name: str = "the file") -> Image:
-    """The image in `data`; `name` is for errors."""
+def read(
+    data: bytes, ending: str, wanted: Wanted, name: str = "the file", size: tuple[int, int] | None = None, way: str = ""
+) -> Image:
+    """The image in `data`, with (width, height) `size` by the same backend if it can; `name` is for errors."""
     check_claim(data)
     kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
     kind = ".dcm" if not kind and data[128:132] == b"DICM" else kind
-    img = _first("imread", kind, "read", lambda f: f.read(data, wanted), name)
-    return np.ascontiguousarray(img)
+    by, img = _first("imread", kind, "read", lambda f: (f, f.read(data, wanted)), name)
+    img = np.ascontiguousarray(img)
+    if size is None:
+        return img
+    return resize("imread", img, size, way, by)
 
 
 def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
@@ -106,16 +111,16 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
     return _first("imsave", "", "encode", lambda f: f.encode(img, ending, as_uint16, auto_scale))
 
 
-def resize(function: str, img: Image, size: tuple[int, int], interpolate: str) -> Image:
-    """The image with (width, height) `size`."""
-    return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate))
+def resize(function: str, img: Image, size: tuple[int, int], interpolate: str, by: Any = None) -> Image:
+    """The image with (width, height) `size`; the backend `by` is asked first."""
+    return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate), by=by)
 
 
-def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name: str = "") -> T:
+def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name: str = "", by: Any = None) -> T:
     """The result of the first backend that can; the errors of all where none can."""
     global _used
     errors: list[tuple[str, Exception]] = []
-    for backend in _candidates(ending, task):
+    for backend in sorted(_candidates(ending, task), key=lambda b: by is not None and b.functions is not by):
         try:
             result = call(backend.functions)
         except MemoryError:
