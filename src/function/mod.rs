@@ -142,7 +142,7 @@ pub trait Function: Described + Any + Send + Sync {
         true
     }
 
-    /// Whether it is an error to ask for the gradient of an output by any input: outputs are places, sizes or counts. (Deeper in a
+    /// Whether it is an error to ask for the gradient of an output by any input: outputs are places or sizes. (Deeper in a
     /// graph gradients end there.)
     fn refuses_grad(&self) -> bool {
         false

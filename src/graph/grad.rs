@@ -21,7 +21,7 @@ type Grads = MixMap<u64, Variable>;
 /// that need none. The result is a graph like any other: it can be differentiated again.
 ///
 /// # Errors
-/// A seed of another shape than its output; an output of a function that gives places, sizes or counts, such as `nonzero`; a function
+/// A seed of another shape than its output; an output of a function that gives places or sizes, such as `nonzero`; a function
 /// without a gradient.
 ///
 /// ```
@@ -165,12 +165,10 @@ fn inherit(nodes: &[Arc<FnNode>]) {
     }
 }
 
-/// The gradient of `y` is asked for: an error if its function gives places, sizes or counts.
+/// The gradient of `y` is asked for: an error if its function gives places or sizes.
 pub(crate) fn check_differentiable(y: &VarRef) -> Result<()> {
     match y.parent().filter(|n| n.function.refuses_grad()) {
-        Some(n) => {
-            Err(n.explain(Error::graph("this output is not differentiable: it consists of places, sizes or counts")))
-        }
+        Some(n) => Err(n.explain(Error::graph("this output is not differentiable: it consists of places or sizes"))),
         None => Ok(()),
     }
 }

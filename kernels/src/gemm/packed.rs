@@ -2,10 +2,10 @@
 //! where its rows do not lie in order; then each task makes a piece of C, in tiles that stay in registers. Every sum is one chain over
 //! the inner dimension, whatever the pieces.
 
-use super::strip::{Edge, EdgeJob, EdgeStep, Strip};
+use super::strip::{Edge, EdgeJob, EdgeStep, ProductTile};
 use super::{Dest, GemmProduct, Side};
+use crate::array::Output;
 use crate::array::scratch;
-use crate::array::{Output, alloc};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
@@ -17,14 +17,9 @@ const DEPTH: usize = 384;
 const ROWS: usize = 6;
 /// Tiles of a task: A's rows stay in the second-level cache.
 const TILES: usize = 28;
-/// Rows and columns that are packed at a time, and bytes, while one block has no more.
-const SIDE: usize = 3840;
-const PACKED: usize = 2 << 20;
 /// Multiplications that are worth a task, and numbers to pack.
 const TASK: usize = 1 << 20;
 const PACK: usize = 1 << 14;
-/// Bytes from which it is asked whether there is room.
-const LARGE: usize = 1 << 20;
 /// Bytes of a B that is read where it lies, or rows of A.
 const SMALL: usize = 64 << 10;
 const FEW: usize = 12;
@@ -46,13 +41,26 @@ struct Packed<T> {
 impl<T: Real> Choose<T> for Packed<T> {
     fn with<L: Lanes<T>>(self) {
         let Packed { p, output, shared } = self;
-        for i in (0..p.m).step_by(SIDE) {
-            for j in (0..p.n).step_by(SIDE) {
-                let p = p.tile(i, j, SIDE.min(p.m - i), SIDE.min(p.n - j));
+        // A thread keeps what is packed at a time: no more than that, and at least a block of rows and columns.
+        let room = scratch::KEEP / size_of::<T>() / DEPTH;
+        let packs_a = !rows_in_order(p.a);
+        let rows = if packs_a { room / 2 / ROWS * ROWS } else { p.m };
+        let is_own = p.m.min(rows).div_ceil(ROWS) <= TILES;
+        let columns = if is_own { p.n } else { (room - if packs_a { rows } else { 0 }) / 64 * 64 };
+        let (rows, columns) = (Cut::at_most(p.m, rows), Cut::at_most(p.n.div_ceil(64), columns.div_ceil(64)));
+        for i in 0..rows.pieces {
+            for j in 0..columns.pieces {
+                let (from, end) = (columns.start(j) * 64, (columns.start(j + 1) * 64).min(p.n));
+                let p = p.tile(rows.start(i), from, rows.size(i), end - from);
                 Blocks::<T>::new::<L>(p, output, shared).run::<L>();
             }
         }
     }
+}
+
+/// Whether the rows of an operand lie in order.
+fn rows_in_order<T>(s: Side<T>) -> bool {
+    s.cs == 1 && s.rs >= 0
 }
 
 /// Vectors of a tile, so that its sums fit the registers.
@@ -113,7 +121,6 @@ unsafe impl<T: Sync> Sync for Blocks<T> {}
 impl<T: Real> Blocks<T> {
     fn new<L: Lanes<T>>(p: GemmProduct<T>, output: Output, shared: bool) -> Self {
         let (depths, all) = (Cut::at_most(p.k, DEPTH), p.n.div_ceil(L::N));
-        let rows_in_order = |s: Side<T>| s.cs == 1 && s.rs >= 0;
         let is_small = p.m <= FEW || p.k.saturating_mul(p.n * size_of::<T>()) <= SMALL;
         let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * depths.size(0)) };
         let (tiles, panels) = (Cut::at_most(p.m, ROWS), Cut::at_most(all, vectors::<T, L>()));
@@ -132,11 +139,7 @@ impl<T: Real> Blocks<T> {
 
     fn run<L: Lanes<T>>(&self) {
         let block = self.a_size + self.b_size;
-        let together = (PACKED / size_of::<T>() / block.max(1)).clamp(1, self.depths.pieces);
-        let bytes = together * block * size_of::<T>();
-        if bytes > LARGE {
-            alloc::probe(bytes).unwrap_or_else(|e| pool::refuse(e));
-        }
+        let together = (scratch::KEEP / size_of::<T>() / block.max(1)).clamp(1, self.depths.pieces);
         scratch::with(together * block, |packed: &mut [T]| {
             let packed = SendPtr(packed.as_mut_ptr());
             for first in (0..self.depths.pieces).step_by(together) {
@@ -245,7 +248,7 @@ impl<T: Real> Blocks<T> {
         let begun = k > 0 && !adds;
         let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (zeros.as_ptr(), 0) };
         let edge = Edge { sums: sums.as_mut_ptr(), width, n, rows, c };
-        let strip = Strip { x, x_row, rows, depth, w, w_stride, vectors, init, init_stride, out, out_stride };
+        let strip = ProductTile { x, x_row, rows, depth, w, w_stride, vectors, init, init_stride, out, out_stride };
         // SAFETY: the caller's promise.
         unsafe {
             if begun && !in_place {

@@ -5,7 +5,7 @@ use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
 /// A tile of sums: `out[p][..] = init[p][..] + sum over i of x[p, i] w[i][..]`.
-pub(super) struct Strip<T> {
+pub(super) struct ProductTile<T> {
     pub(super) x: *const T,
     /// Distance of rows of x that lie in order; None where its columns do, one after another.
     pub(super) x_row: Option<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Strip<T> {
     pub(super) out_stride: usize,
 }
 
-impl<T: Real> WithLanes<T> for Strip<T> {
+impl<T: Real> WithLanes<T> for ProductTile<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         macro_rules! choose {
@@ -43,7 +43,7 @@ impl<T: Real> WithLanes<T> for Strip<T> {
     }
 }
 
-impl<T: Real> Strip<T> {
+impl<T: Real> ProductTile<T> {
     // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]

@@ -63,7 +63,7 @@ impl<T: Real> Choose<T> for Thin<T> {
             scratch::with(p.m * p.n.next_multiple_of(L::N), |sums: &mut [T]| {
                 sums.fill(T::ZERO);
                 // SAFETY: L is what the machine has; `run`'s caller promised the rest.
-                unsafe { L::enter(RowSums { p, sums, output }) }
+                unsafe { L::enter(RowProducts { p, sums, output }) }
             });
             return;
         }
@@ -82,23 +82,23 @@ impl<T: Real> Choose<T> for Thin<T> {
                 p.a = Side { data: rows.as_ptr(), rs: k as isize, cs: 1 };
             }
             // SAFETY: as above.
-            unsafe { L::enter(ColumnSums { p, output }) }
+            unsafe { L::enter(ColumnProducts { p, output }) }
         }
     }
 }
 
 /// B's rows lie in order.
-struct RowSums<'a, T> {
+struct RowProducts<'a, T> {
     p: GemmProduct<T>,
     /// Rows of so many numbers as the columns' vectors have.
     sums: &'a mut [T],
     output: Output,
 }
 
-impl<T: Real> WithLanes<T> for RowSums<'_, T> {
+impl<T: Real> WithLanes<T> for RowProducts<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let RowSums { p, sums, output } = self;
+        let RowProducts { p, sums, output } = self;
         // SAFETY: the caller's promise.
         unsafe {
             let whole = p.k / TURN * TURN;
@@ -149,12 +149,12 @@ unsafe fn add_rows<T: Real, L: Lanes<T>, const R: usize>(p: &GemmProduct<T>, k: 
 }
 
 /// B's columns lie in order, and A's rows.
-struct ColumnSums<T> {
+struct ColumnProducts<T> {
     p: GemmProduct<T>,
     output: Output,
 }
 
-impl<T: Real> WithLanes<T> for ColumnSums<T> {
+impl<T: Real> WithLanes<T> for ColumnProducts<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         macro_rules! rows {
@@ -170,7 +170,7 @@ impl<T: Real> WithLanes<T> for ColumnSums<T> {
     }
 }
 
-impl<T: Real> ColumnSums<T> {
+impl<T: Real> ColumnProducts<T> {
     #[inline(always)]
     unsafe fn columns<L: Lanes<T>, const M: usize>(&self) {
         let n = self.p.n;

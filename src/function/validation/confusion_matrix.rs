@@ -48,10 +48,6 @@ impl Function for ConfusionMatrix {
         false
     }
 
-    fn refuses_grad(&self) -> bool {
-        true
-    }
-
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None, None])
     }

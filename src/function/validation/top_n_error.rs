@@ -41,10 +41,6 @@ impl Function for TopNError {
         false
     }
 
-    fn refuses_grad(&self) -> bool {
-        true
-    }
-
     fn grad(&self, _g: &Grad) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None, None])
     }
