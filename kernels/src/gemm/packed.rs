@@ -19,7 +19,7 @@ const ROWS: usize = 6;
 const TILES: usize = 28;
 /// Multiplications that are worth a task, and numbers to pack.
 const TASK: usize = 1 << 20;
-const PACK: usize = 1 << 14;
+const PACK: usize = 1 << 15;
 /// Bytes of a B that is read where it lies, or rows of A.
 const SMALL: usize = 64 << 10;
 const FEW: usize = 12;
@@ -277,6 +277,10 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         let (p, depths) = (&self.all.p, self.all.depths);
         let (first, depth, largest) = (depths.start(self.k) as isize, depths.size(self.k), depths.size(0));
+        if self.of_a && p.a.rs == 1 {
+            // SAFETY: as below.
+            return unsafe { self.lay_columns::<L>(depth) };
+        }
         for i in self.from..self.end {
             // A's columns become rows, as B's rows are.
             let (s, start, width, n) = if self.of_a {
@@ -290,6 +294,36 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
             let to = self.to.add(start * largest).0;
             // SAFETY: rows and columns are in A and B, and the packed ones this task's.
             unsafe { lay::<T, L>(Side { data: from, ..s }, depth, n, to, width) }
+        }
+    }
+}
+
+impl<T: Real> PackJob<'_, T> {
+    /// Tiles of A whose columns lie in order: one column of all tiles after the other, since columns may lie so far apart that they
+    /// meet in a cache.
+    #[inline(always)]
+    unsafe fn lay_columns<L: Lanes<T>>(&self, depth: usize) {
+        let (a, all) = (&self.all.p.a, self.all);
+        let (first, largest, row) = (all.depths.start(self.k), all.depths.size(0), all.tiles.start(self.from));
+        let last = all.tiles.size(all.tiles.pieces - 1);
+        // Tiles of one row more come before the others.
+        let longer = (all.tiles.n - last * all.tiles.pieces).clamp(self.from, self.end);
+        for k in 0..depth {
+            let from = a.data.wrapping_offset((first + k) as isize * a.cs).wrapping_add(row);
+            let mut done = 0;
+            for (tiles, rows) in [(self.from..longer, last + 1), (longer..self.end, last)] {
+                for _ in tiles {
+                    let to = self.to.add((row + done) * largest + k * rows).0;
+                    for j in (0..rows).step_by(L::N) {
+                        // SAFETY: the numbers are in A's column, and the packed ones this task's.
+                        unsafe {
+                            let some = L::mask(0, L::N.min(rows - j));
+                            L::store_masked(to.add(j), some, L::load_masked(from.add(done + j), some));
+                        }
+                    }
+                    done += rows;
+                }
+            }
         }
     }
 }
