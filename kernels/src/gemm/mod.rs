@@ -157,6 +157,9 @@ impl<T: Real> GemmProduct<T> {
 
     /// The product on the pool.
     unsafe fn run(&self, output: Output) {
+        if self.m == 0 || self.n == 0 {
+            return;
+        }
         // Few rows take as long as reading B does.
         let reads = if self.m.min(self.n) <= thin::ROWS { self.m.max(self.n).saturating_mul(self.k) } else { 0 };
         if self.work() < SERIAL && reads < SERIAL / 4 {

@@ -162,6 +162,11 @@ fn empty_products() {
     assert_eq!(c, [5.0; 4]);
     matmul(Mat::new(&[], 2, 0), Mat::new(&[], 0, 2), MatMut::new(&mut c, 2, 2), Output::Write);
     assert_eq!(c, [0.0; 4]);
+    let large = vec![1.0f32; 600 * 600];
+    for b in [Mat::new(&large, 600, 600), Mat::new(&large, 600, 600).t()] {
+        matmul(Mat::new(&[], 0, 600), b, MatMut::new(&mut c, 0, 600), Output::Write);
+        matmul(b, Mat::new(&[], 600, 0), MatMut::new(&mut c, 600, 0), Output::Write);
+    }
 }
 
 #[test]
