@@ -189,8 +189,8 @@ class Solver(_core.Solver):
 
         Raises:
             FileNotFoundError: If there is no such file.
-            ValueError: If the file is broken, its states are another solver's, or it has a parameter that the solver does
-                not have (that is a RuntimeError, too, as in NNabla); then no state changes.
+            ValueError: If the file is broken, its states are another solver's, or it has a parameter that the solver
+                does not have (that is a RuntimeError, too, as in NNabla); then no state changes.
         """
         here = "load_states"
         ext = _extension(here, path)
