@@ -61,7 +61,7 @@ def _joined(values: Sequence[np.ndarray]) -> np.ndarray | None:
     if kind.kind not in "biufc" or set(map(_DTYPE, values)) != {kind} or set(map(_SHAPE, values)) != {shape}:
         return None
     try:
-        return np.frombuffer(bytearray().join(values), kind)
+        return np.frombuffer(bytearray().join(values), kind)  # type: ignore[arg-type, unused-ignore]
     except TypeError:  # the elements do not lie in order
         return None
 
