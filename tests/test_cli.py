@@ -258,6 +258,18 @@ def test_run_is_as_python_would(tmp_path: Path) -> None:
     assert module.returncode == 7 and module.stdout.startswith("['") and "'x']" in module.stdout
 
 
+def test_the_file_of_a_script_is_absolute(tmp_path: Path) -> None:
+    """As Python's own: also behind a link, and where the script has left its folder."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a" / "b")
+    text = "import os, sys\nos.chdir('/')\nprint(__file__, os.path.exists(sys.modules['__main__'].__file__))\n1 / 0\n"
+    (tmp_path / "a" / "s.py").write_text(text)
+    for path in ("a/s.py", "link/../s.py", str(tmp_path / "a" / "s.py")):
+        theirs = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = program("run", path, cwd=tmp_path)
+        assert (done.stdout, done.stderr) == (theirs.stdout, theirs.stderr) and "True" in done.stdout
+
+
 def test_errors_of_a_script_begin_in_the_script(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("import nnabla as nn\n\nnn.Variable((2, 3)).d = [1, 2]\n")
     for args in (("s.py",), ("-m", "s")):

@@ -171,6 +171,13 @@ def test_position_is_of_what_was_given():
         lambda n: np.ma.array([n, n]),
         lambda n: (n, [n, n]),
         lambda n: n > 2,
+        lambda n: np.full((3, 4, 2), n).transpose(2, 0, 1),
+        lambda n: np.full((40, 50), n),
+        lambda n: np.full((40, 50), n)[:, ::-1],
+        lambda n: np.asfortranarray(np.arange(2000.0).reshape(40, 50) + n),
+        lambda n: np.full((40, 50), n, np.float32 if n % 2 else np.int64),
+        lambda n: np.full((40, 50), n, "m8[s]"),
+        lambda n: np.full((40, 50), n % 2, bool) if n else np.asfortranarray(np.ones((40, 50), bool)),
     ],
 )
 def test_a_batch_is_what_numpy_makes_of_its_samples(value, memory):
@@ -184,6 +191,14 @@ def test_a_batch_is_what_numpy_makes_of_its_samples(value, memory):
                 expected = np.array([load(n)[i] for n in range(5)])
                 assert found.dtype == expected.dtype and found.shape == expected.shape and found.flags.c_contiguous
                 assert (found == expected).all() and found.flags.writeable
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+def test_a_batch_of_several_shapes(size):
+    """Of one length, or of as many elements, too."""
+    for shapes in ([(size, 6), (size, 3, 2)], [(size, 4), (4, size)], [(size + 1, 2), (size - 1, 2)]):
+        with pytest.raises(ValueError, match="values of one shape for 'x0'"):
+            data_iterator_simple(lambda n, s=shapes: (np.zeros(s[n]),), 2, 2, use_thread=False).next()
 
 
 def test_batches_own_their_memory():

@@ -252,6 +252,23 @@ def test_parameters_of_any_depth_are_walked(path):
     assert list(nn.get_parameters()) == [name]
 
 
+@pytest.mark.parametrize("fill", [None, 0, 2.5])
+@pytest.mark.parametrize("kind", ["f4", ">f8", "i2"])
+@pytest.mark.parametrize("libver", [("earliest", "v108"), ("v108", "v108")])
+def test_what_was_never_written_has_the_fill_value(tmp_path, fill, kind, libver):
+    """As h5py, and so NNabla, reads it."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "p.h5", "w", libver=libver) as f:
+        f.create_dataset("whole", (5, 7), kind, fillvalue=fill)
+        f.create_dataset("chunks", (5, 7), kind, fillvalue=fill, chunks=(2, 3))
+        f.create_dataset("some", (5, 7), kind, fillvalue=fill, chunks=(2, 3), compression="gzip")[:3, :3] = 4
+        f.create_dataset("none", (0, 3), kind, fillvalue=fill, chunks=(2, 3), maxshape=(None, 3))
+        expected = {name: data[()] for name, data in f.items()}
+    nn.load_parameters(tmp_path / "p.h5")
+    for name, wanted in expected.items():
+        assert np.array_equal(get_parameter(name).d, wanted), name
+
+
 def test_states_of_a_solver_in_a_deep_group(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "s.h5", "w") as f:

@@ -57,7 +57,8 @@ def test_h5_that_claims_too_much_or_points_elsewhere(tmp_path):
     secret.write_bytes(bytes(64))
     makers = {
         "huge": lambda f: f.create_dataset("a", (2**40, 2**20), "f4", chunks=(1, 1)),
-        "hollow": lambda f: f.create_dataset("a", (16,), "f4"),
+        "hollow": lambda f: [f.create_dataset(f"a{i}", (500, 500), "f4") for i in range(50)],
+        "hollow chunks": lambda f: [f.create_dataset(f"a{i}", (500, 500), "f4", chunks=(9, 9)) for i in range(50)],
         "external": lambda f: f.create_dataset("a", (16,), "f4", external=[(str(secret), 0, 64)]),
         "text": lambda f: f.create_dataset("a", data="text"),
         "virtual": lambda f: f.create_virtual_dataset("a", h5py.VirtualLayout((4,), "f4")),

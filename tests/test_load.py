@@ -13,7 +13,9 @@ import nnp_networks
 import nnrs as nn
 import nnrs.parametric_functions as PF
 from file_helpers import fresh  # noqa: F401 - a fixture
+from nnrs._errors import UnsupportedError
 from nnrs.utils.load import base_load, load
+from nnrs.utils.nnp_graph import NnpLoader
 from nnrs.utils.save import save
 
 
@@ -220,6 +222,43 @@ def test_what_cannot_be_made_changes_nothing(tmp_path, what, there):
     assert (weight.d == 1).all() and not weight.need_grad
     load([tmp_path / "a.nntxt"])
     assert (nn.get_parameters()["affine/W"].d == 7).all()
+
+
+@pytest.mark.parametrize("name", ["", "first/affine/W/W"])
+def test_a_network_whose_parameters_have_no_place_changes_nothing(tmp_path, name):
+    """Neither the current scope nor the loader's has some of them."""
+    x = nn.Variable((2, 3))
+    y = PF.affine(PF.affine(x, 4, name="first"), 4, name="last")
+    save(tmp_path / "a.nntxt", {"networks": [{"name": "net", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x}}]})
+    text = (tmp_path / "a.nntxt").read_text()
+    assert '"last/affine/W"' in text
+    (tmp_path / "a.nntxt").write_text(text.replace('"last/affine/W"', f'"{name}"'))
+    nn.clear_parameters()
+    weight = nn.parameter.get_parameter_or_create("first/affine/W", (3, 4))
+    scope = {}
+    loader = NnpLoader(tmp_path / "a.nntxt", scope=scope)
+    with pytest.raises(ValueError, match="set_parameter: "):
+        loader.get_network("net")
+    assert not scope and list(nn.get_parameters(grad_only=False)) == ["first/affine/W"]
+    weight.d = 5
+    assert (nn.get_parameters()["first/affine/W"].d == 5).all()
+
+
+def test_arguments_of_load_are_not_a_fault_of_the_file(tmp_path, monkeypatch):
+    save(tmp_path / "a.nntxt", {})
+    for options in ({"batch_size": "2"}, {"context": 3}):
+        with pytest.raises(TypeError, match=f"load: argument '{next(iter(options))}'") as e:
+            load(tmp_path / "a.nntxt", **options)
+        assert isinstance(e.value, nn.Error)
+    with pytest.raises(ValueError, match="argument 'batch_size': expected 1 or more, got 0"):
+        load(tmp_path / "a.nntxt", batch_size=0)
+    monkeypatch.setattr("nnrs.utils._load_contexts.get_extension_context", no_gpu)
+    with pytest.raises(NotImplementedError, match="^no GPU"):
+        load(tmp_path / "a.nntxt", context="cudnn")
+
+
+def no_gpu(*args, **kwargs):
+    raise UnsupportedError("no GPU")
 
 
 def test_iterators_of_a_dataset_share_a_generator(tmp_path, monkeypatch):

@@ -228,3 +228,11 @@ def test_the_count_of_mean_subtraction_is_whole() -> None:
     t.d = 0
     F.mean_subtraction(x, mean, t).forward()
     assert t.data.dtype == np.int32 and t.d.tolist() == [1] and mean.data.dtype.kind == "f"
+
+
+@pytest.mark.parametrize(("t", "moved"), [(0.7, [3, 4]), (3.7, [1.125, 1.375]), (-0.5, [3, 4])])
+def test_fractions_of_a_batch_are_cut_off(t: float, moved: list[float]) -> None:
+    """NNabla 1.39's running means."""
+    x, mean, count = (nn.Variable.from_numpy_array(v) for v in (np.arange(8.0).reshape(4, 2), [0.5, 0.5], [t]))
+    F.mean_subtraction(x, mean, count).forward()
+    assert mean.d.tolist() == moved and count.d.tolist() == [int(t) + 1]

@@ -67,6 +67,10 @@ class FormatError(Error, ValueError):
     """A file whose content is not what it should be."""
 
 
+class ForeignStatesError(GraphError, ValueError):
+    """A file with states of parameters that a solver does not have: a RuntimeError, too, as in NNabla."""
+
+
 class MissingFileError(Error, FileNotFoundError):
     """A file that is not there."""
 
@@ -127,7 +131,8 @@ def described_by_a_file(function: str) -> Iterator[None]:
     try:
         yield
     except (ArgumentTypeError, GraphError, UnsupportedError) as error:
-        raise ArgumentError(f"{function}: the file describes what cannot be made: {error}") from error
+        what = str(error).removeprefix(f"{function}: ")
+        raise ArgumentError(f"{function}: the file describes what cannot be made: {what}") from error
 
 
 def check_callable(function: str, argument: str, value: Any) -> None:

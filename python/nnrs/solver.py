@@ -17,7 +17,9 @@ from ._core import NdArray, Variable
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
+    ForeignStatesError,
     FormatError,
+    GraphError,
     StateError,
     check_name,
     check_type,
@@ -187,8 +189,8 @@ class Solver(_core.Solver):
 
         Raises:
             FileNotFoundError: If there is no such file.
-            RuntimeError: If the file has a parameter that the solver does not have.
-            ValueError: If the file is broken, or its states are another solver's; then no state changes.
+            ValueError: If the file is broken, its states are another solver's, or it has a parameter that the solver
+                does not have (that is a RuntimeError, too, as in NNabla); then no state changes.
         """
         here = "load_states"
         ext = _extension(here, path)
@@ -197,7 +199,11 @@ class Solver(_core.Solver):
         def tuples(function: str, path: Any, size: int) -> list[_StateTuple]:
             return _state_tuples(function, read(function, path, size))
 
-        self._set_states(_files.read_whole(here, path, ext, tuples))
+        states = _files.read_whole(here, path, ext, tuples)
+        try:
+            self._set_states(states)
+        except GraphError as error:
+            raise ForeignStatesError(message(here, "path", f"{os.fspath(path)!r}: {error}")) from error
 
     def set_states_to_protobuf(self, optimizer_proto: Any) -> None:
         """Put the states into a message of NNabla's protobuf format.

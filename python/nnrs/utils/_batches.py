@@ -6,6 +6,7 @@ What is done so far is kept when a sample fails: the next attempt goes on from t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ class Batch(NamedTuple):
 
 
 _ARRAYS = {np.ndarray}
+# How large a batch is copied as bytes: below, concatenate takes less time, and above it has huge pages.
+_AS_BYTES = range(1 << 15, 1 << 22)
+_SHAPE, _DTYPE = attrgetter("shape"), attrgetter("dtype")
 _SEQUENCES = {tuple, list, np.ndarray}
 
 
@@ -39,13 +43,27 @@ def stack(values: Sequence[Any], variable: str, place: Place | None = None) -> n
     """
     first = values[0]
     try:
-        plain = set(map(type, values)) == _ARRAYS and first.ndim and first.dtype.isnative
-        if plain and set(map(len, values)) == {len(first)}:
-            return np.concatenate(values).reshape((len(values), *first.shape))
+        plain = set(map(type, values)) == _ARRAYS and first.ndim and first.flags.c_contiguous and first.dtype.isnative
+        made = _joined(values) if plain and first.nbytes * len(values) in _AS_BYTES else None
+        if made is None and plain and set(map(len, values)) == {len(first)}:
+            made = np.ascontiguousarray(np.concatenate(values))
+        if made is not None:
+            return made.reshape((len(values), *first.shape))
         return np.array(values)
     except (ValueError, TypeError) as error:  # an array without axes has no length
         expected = f"values of one shape for {variable!r} in all samples of a batch"
         raise ShapeError(message("data source", None, expected, _shapes(values, place))) from error
+
+
+def _joined(values: Sequence[np.ndarray]) -> np.ndarray | None:
+    """As `numpy.concatenate` in three quarters of the time, by way of bytes; None where that is not to be done."""
+    kind, shape = values[0].dtype, values[0].shape
+    if kind.kind not in "biufc" or set(map(_DTYPE, values)) != {kind} or set(map(_SHAPE, values)) != {shape}:
+        return None
+    try:
+        return np.frombuffer(bytearray().join(values), kind)  # type: ignore[arg-type, unused-ignore]
+    except TypeError:  # the elements do not lie in order
+        return None
 
 
 def _shapes(values: Sequence[Any], place: Place | None) -> str:

@@ -17,7 +17,7 @@ from .. import _core, _files, initializer, solvers
 from .. import functions as F
 from .._borrowed import borrower
 from .._core import NdArray
-from .._errors import ArgumentError, described_by_a_file, message
+from .._errors import ArgumentError, check_integer, check_type, described_by_a_file, message
 from .._messages import message_class
 from .._modes import context_scope, get_current_context, set_default_context
 from ..core.graph_def import ProtoGraph, ProtoNetwork, ProtoVariable
@@ -107,15 +107,21 @@ def _load(
     link: bool,
 ) -> Any:
     here = "load"
+    if batch_size is not None:
+        check_integer(here, "batch_size", batch_size, 1)
+    if context is not None:
+        check_type(here, "context", context, str, "a name such as 'cudnn:1'")
     info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
     info.exclude_parameter, info.parameter_only = exclude_parameter, parameter_only
     info.parameter_scope = get_current_parameter_scope()
     info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
     records = [] if exclude_parameter else records
     _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
-    with _undone_on_errors(here, {name for name, *_ in records}), described_by_a_file(here):
-        _core.set_parameters(here, records)
-        return _made(info, context, link)
+    with _undone_on_errors(here, {name for name, *_ in records}):
+        info.default_context = default_context(info.proto, context)
+        with described_by_a_file(here):
+            _core.set_parameters(here, records)
+            return _made(info, link)
 
 
 @contextlib.contextmanager
@@ -137,9 +143,8 @@ def _undone_on_errors(function: str, written: set[str]) -> Iterator[None]:
         raise
 
 
-def _made(info: Any, context: str | None, link: bool) -> Any:
+def _made(info: Any, link: bool) -> Any:
     """What the message of `info` describes."""
-    info.default_context = default_context(info.proto, context)
     info.global_config = SimpleNamespace(default_context=info.default_context)
     if info.proto.HasField("training_config"):
         info.training_config = _training(info.proto.training_config)

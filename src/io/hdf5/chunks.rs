@@ -42,8 +42,8 @@ pub(super) struct Chunked<'a> {
 }
 
 impl Chunked<'_> {
-    /// Copies all chunks of a tree into an array's bytes; there must be one for each place.
-    pub fn read(&self, source: &FileBytes, root: u64, to: &mut [u8]) -> Result<()> {
+    /// Copies all chunks of a tree into an array's bytes; gives for how many of them there is none.
+    pub fn read(&self, source: &FileBytes, root: u64, to: &mut [u8]) -> Result<usize> {
         let mut left = to.len();
         tree::visit(source, root, 1, 8 + 8 * (self.chunk.len() + 1), |key, address| {
             let mut c = tree::key(key);
@@ -53,7 +53,7 @@ impl Chunked<'_> {
             left = left.checked_sub(self.place(&values, &at, to)?).ok_or_else(|| broken("chunks overlap"))?;
             Ok(())
         })?;
-        if left == 0 { Ok(()) } else { Err(broken(format!("{left} bytes of its values are missing"))) }
+        Ok(left)
     }
 
     fn bytes(&self) -> Result<usize> {

@@ -103,7 +103,8 @@ fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result
     let bytes = bytes.filter(|n| *n <= source.len().saturating_mul(MOST_PER_BYTE)).ok_or_else(claim)?;
     let filters = only(messages, kind::FILTERS, "filters")?.map_or(Ok(Vec::new()), filters)?;
     let chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
-    let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element)?;
+    let fill = fill_value(messages, size)?;
+    let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element, &fill)?;
     let attributes = attributes(source, messages)?;
     Ok(Dataset { name: name.to_string(), array, attributes })
 }
@@ -134,6 +135,7 @@ fn values(
     mut chunked: Chunked,
     bytes: usize,
     element: datatype::ElementType,
+    fill: &[u8],
 ) -> Result<NdArray> {
     let array = NdArray::new(chunked.shape.into());
     let size = chunked.size;
@@ -142,15 +144,18 @@ fn values(
     if version != 3 {
         return Err(broken(format!("its values lie in a layout of version {version}; only version 3 is supported")));
     }
-    let none = || broken(format!("of shape {}, it has no values in the file", Shape::from(chunked.shape)));
+    let filled = |to: &mut [u8]| to.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(fill));
     let whole = match class {
         0 => {
             let n = c.short()?;
             Some(c.take(n)?)
         }
         1 => match source.offset(&mut c)? {
-            UNDEFINED if bytes == 0 => Some(&[][..]),
-            UNDEFINED => return Err(none()),
+            UNDEFINED => {
+                source.fill(bytes)?;
+                filled(array.overwrite(element.dtype)?.bytes_mut());
+                return settled(array, element, size);
+            }
             address => Some(source.values(address, bytes)?),
         },
         _ => None,
@@ -171,13 +176,37 @@ fn values(
     if chunked.chunk.contains(&0) || c.number(4)? != size as u64 {
         return Err(broken("its chunks have no size"));
     }
+    let data = array.overwrite(element.dtype)?;
+    let to = data.bytes_mut();
+    filled(to);
     match root {
-        UNDEFINED if bytes == 0 => {}
-        UNDEFINED => return Err(none()),
         _ if bytes == 0 => {}
-        root => chunked.read(source, root, array.overwrite(element.dtype)?.bytes_mut())?,
+        UNDEFINED => source.fill(bytes)?,
+        root => source.fill(chunked.read(source, root, to)?)?,
     }
     settled(array, element, size)
+}
+
+/// The bytes of an element that nobody has written.
+fn fill_value(messages: &[HeaderMessage], size: usize) -> Result<Vec<u8>> {
+    let zeros = vec![0; size];
+    let Some(data) = only(messages, kind::FILL_VALUE, "fill value")? else { return Ok(zeros) };
+    let mut c = Cursor(data);
+    let (version, flags) = (c.byte()?, c.byte()?);
+    let is_there = match version {
+        1 | 2 => {
+            c.byte()?;
+            c.byte()? != 0 || version == 1
+        }
+        3 => flags & 0x20 != 0,
+        _ => return Err(broken(format!("a fill value of version {version}"))),
+    };
+    match if is_there { c.number(4)? } else { 0 } {
+        0 => Ok(zeros),
+        n if n == size as u64 => Ok(c.take(size)?.to_vec()),
+        n if n == u64::from(u32::MAX) => Ok(zeros), // undefined
+        n => Err(broken(format!("a fill value of {n} bytes for elements of {size}"))),
+    }
 }
 
 /// Bytes in this machine's order, booleans 0 and 1.

@@ -1,5 +1,6 @@
 //! The bytes of a file, and what may be spent on reading them.
 
+use super::chunks::MOST_PER_BYTE;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::cell::Cell;
 
@@ -7,7 +8,7 @@ pub(super) fn broken(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format, what)
 }
 
-/// A file: its bytes, the sizes of its addresses and lengths, and two budgets.
+/// A file: its bytes, the sizes of its addresses and lengths, and three budgets.
 pub(super) struct FileBytes<'a> {
     bytes: &'a [u8],
     base: u64,
@@ -17,12 +18,15 @@ pub(super) struct FileBytes<'a> {
     structure: Cell<usize>,
     /// Bytes of values that may still be read.
     values: Cell<usize>,
+    /// Bytes of arrays that may still be made without values.
+    filled: Cell<usize>,
 }
 
 impl<'a> FileBytes<'a> {
     pub fn new(bytes: &'a [u8], base: u64, offset_size: usize, length_size: usize) -> FileBytes<'a> {
         let structure = Cell::new(bytes.len().saturating_mul(4));
-        FileBytes { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()) }
+        let filled = Cell::new(bytes.len().saturating_mul(MOST_PER_BYTE));
+        FileBytes { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()), filled }
     }
 
     /// `n` bytes at an address.
@@ -51,6 +55,13 @@ impl<'a> FileBytes<'a> {
     pub fn spend(&self, n: usize) -> Result<()> {
         let left = self.structure.get().checked_sub(n);
         self.structure.set(left.ok_or_else(|| broken("its parts lie in one another"))?);
+        Ok(())
+    }
+
+    /// Pays for `n` bytes that no value in the file is for.
+    pub fn fill(&self, n: usize) -> Result<()> {
+        let left = self.filled.get().checked_sub(n);
+        self.filled.set(left.ok_or_else(|| broken("most values of its arrays are not in the file"))?);
         Ok(())
     }
 

@@ -5,9 +5,14 @@ use crate::array::{Data, Output, Place, Walk};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::expr::Formula;
+use crate::expr::{Expr, Formula};
 use crate::shape::Shape;
 use crate::with_real;
+
+/// How many batches it is with one more; a fraction of a batch is cut off.
+fn next_count(t: &Expr) -> Expr {
+    t.lt(0.0).select(t.ceil(), t.floor()) + 1.0
+}
 
 /// `y = x - mean`. The inputs are x, the running mean, and of how many batches it is.
 pub struct MeanSubtraction {
@@ -35,7 +40,7 @@ impl MeanSubtraction {
         let (sum, moved, over) = (new()?, new()?, 1.0 / self.rows() as f64);
         let mask: Vec<bool> = (0..self.x.ndim()).map(|axis| axis < self.lead).collect();
         ops::sum(x, &mask, &sum, Output::Write)?;
-        let formula = Formula::new(3, |v| vec![Some(&v[0] + (&v[1] * over - &v[0]) / (&v[2] + 1.0))]);
+        let formula = Formula::new(3, |v| vec![Some(&v[0] + (&v[1] * over - &v[0]) / next_count(&v[2]))]);
         let given = [(mean, Walk::Dense), (&sum, Walk::Dense), (t, Walk::Splat)];
         ops::formula(&formula, &given, &moved, Output::Write)?;
         Ok(moved)
@@ -46,7 +51,8 @@ impl MeanSubtraction {
         let n = moved.len();
         if let place @ Place::Gpu(_) = moved.place() {
             let next = Data::new_at(place, moved.dtype(), 1)?;
-            ops::formula(&Formula::new(1, |v| vec![Some(&v[0] + 1.0)]), &[(t, Walk::Dense)], &next, Output::Write)?;
+            let formula = Formula::new(1, |v| vec![Some(next_count(&v[0]))]);
+            ops::formula(&formula, &[(t, Walk::Dense)], &next, Output::Write)?;
             ops::put(&run.input_to_update(1, place, n)?, moved, Output::Write)?;
             return ops::put(&run.whole_input_to_update(2, place, 1)?, &next, Output::Write);
         }

@@ -75,7 +75,8 @@ def run_script(path: str, args: list[str]) -> None:
         return
     source = _read(path)
     _enter(os.path.dirname(os.path.realpath(path)))
-    path = os.path.abspath(path)
+    if not os.path.isabs(path):
+        path = os.path.join(os.getcwd(), path)  # not abspath: behind a link ".." is another folder
     main = _main_module(path)
     _as_main(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
 
