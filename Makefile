@@ -17,8 +17,9 @@ PYTHON ?= $(firstword $(shell for p in $(CANDIDATES); do "$$p" -c '$(FITS)' >/de
 # NNabla's last wheels are for 3.10: only `soak-nnabla` wants it.
 PYTHON310 ?= $(firstword $(shell for p in python3.10 $(wildcard $(HOME)/.pyenv/versions/3.10*/bin/python); do "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1 && echo "$$p" && break; done))
 
-# Compiling for once is a quarter faster without what `cargo` keeps for the next edit: as your own `cargo build` has it.
-export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental),1,0)
+# What `cargo` keeps for the next edit costs a quarter when compiling for once, and with optimisation the linker at times
+# misses symbols in it ("undefined hidden symbol").
+export CARGO_INCREMENTAL ?= 0
 
 # On all cores: tests know nothing of each other.
 PYTEST := .venv-test/bin/python -m pytest -n auto --dist worksteal

@@ -80,9 +80,9 @@ def test_packs_go_as_soon_as_they_are_final(monkeypatch):
     sent = []
 
     class Noted(communicator._PackSender):
-        def send(self, pack):
+        def send(self, pack, number, count):
             sent.append([names[g] for g in pack])
-            return super().send(pack)
+            super().send(pack, number, count)
 
     monkeypatch.setattr(communicator, "_PackSender", Noted)
     callback = C.Communicator().all_reduce_callback([p.grad for p in parameters], 1, scale_grad=2)
@@ -119,6 +119,210 @@ def test_networks_that_differ_are_an_error_for_all():
         with pytest.raises(ValueError, match="expected the same call on all processes"):
             y.backward(communicator_callbacks=comm.all_reduce_callback([x.grad, z.grad], 1))
         comm.barrier()
+
+    run_threads(2, work)
+
+
+def two(values, size=2):
+    """Leaves with their gradients at zero."""
+    made = [nn.Variable.from_numpy_array(np.full(size, v, np.float32), need_grad=True) for v in values]
+    for v in made:
+        v.grad.zero()
+    return made
+
+
+@pytest.mark.parametrize("pack_size", [1, 1 << 20])
+def test_gradients_of_one_shape_in_another_order_are_an_error_for_all(pack_size):
+    """They were added up to those of other parameters."""
+
+    def work(comm):
+        a, b = two([2, 3])
+        first, last = (a, b) if comm.rank else (b, a)
+        y = F.sum(F.exp(first) * last)
+        y.forward()
+        with pytest.raises(ValueError, match="expected the same call on all processes"):
+            y.backward(communicator_callbacks=comm.all_reduce_callback([a.grad, b.grad], pack_size))
+        for v in (a, b):
+            v.grad.zero()
+        y.backward()
+        comm.all_reduce([a.grad, b.grad])
+        return a.g[0], b.g[0]
+
+    expected = (np.exp(2) * 3 + np.exp(3), np.exp(3) * 2 + np.exp(2))  # of e^a b on one, e^b a on the other
+    for got in run_threads(2, work):
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5000, 40_000])
+@pytest.mark.parametrize("where", ["Sum", "Mul2", "Sin"])
+def test_a_run_that_fails_on_one_is_an_error_for_all_that_are_left(size, where):
+    """What came next was taken for the gradients that did not come."""
+
+    def work(comm):
+        a, b = two([comm.rank + 1, 3], size)
+        y = F.sum(F.sin(a) * b)
+        callback, found = comm.all_reduce_callback([a.grad, b.grad], 1), []
+
+        def fail(f):
+            if f.name == where:
+                raise KeyError("a bad sample")
+
+        for step in range(4):
+            for v in (a, b):
+                v.grad.zero()
+            y.forward()
+            fails = step in (1, 2) and comm.rank == 1
+            try:
+                y.backward(communicator_callbacks=callback, function_post_hook=fail if fails else None)
+                found.append((a.g[0], a.g[-1], b.g[0], b.g[-1]))
+            except KeyError:
+                found.append("own")
+            except ValueError as error:
+                assert str(error).startswith(
+                    "Communicator.all_reduce_callback: rank 1 of the group has given its backward run up: KeyError: "
+                    "'a bad sample'\n  hint: "
+                ), error
+                found.append("told")
+            if step == 2:
+                comm.barrier()
+        return found
+
+    a, b = 3 * (np.cos(1) + np.cos(2) + np.cos(3)), np.sin(1) + np.sin(2) + np.sin(3)
+    for rank, found in enumerate(run_threads(3, work)):
+        assert found[1:3] == (["own"] * 2 if rank == 1 else ["told"] * 2)
+        for got in (found[0], found[3]):
+            np.testing.assert_allclose(got, (a, a, b, b), rtol=1e-5)
+
+
+def test_a_run_that_fails_on_all_leaves_nothing_behind():
+    def work(comm):
+        (a,) = two([comm.rank + 1])
+        y = F.sum(F.exp(F.sin(a)))
+        callback = comm.all_reduce_callback(a.grad, 1)
+
+        def fail(f):
+            if f.name == ("Exp" if comm.rank else "Sin"):
+                raise KeyError(f"of rank {comm.rank}")
+
+        for _ in range(3):
+            y.forward()
+            with pytest.raises(KeyError, match=f"of rank {comm.rank}"):
+                y.backward(communicator_callbacks=callback, function_post_hook=fail)
+        a.grad.zero()
+        y.backward(communicator_callbacks=callback)
+        return a.g[0]
+
+    expected = sum(np.exp(np.sin(v)) * np.cos(v) for v in (1, 2))
+    np.testing.assert_allclose(run_threads(2, work), [expected] * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [5, 40_000])
+@pytest.mark.parametrize("pack_size", [1, 1 << 20])
+def test_several_callbacks_in_one_run(size, pack_size):
+    """They shared the memory in which they pack."""
+
+    def work(comm):
+        for _ in range(20):
+            leaves = two([comm.rank + i + 1 for i in range(4)], size)
+            y = F.sum(F.exp(0.1 * leaves[0]) * leaves[1] * F.sin(leaves[2]) * leaves[3])
+            halves = [comm.all_reduce_callback([p.grad for p in some], pack_size) for some in (leaves[:2], leaves[2:])]
+            y.forward()
+            y.backward(communicator_callbacks=halves)
+            found = [p.g.copy() for p in leaves]
+            for p in leaves:
+                p.grad.zero()
+            y.backward()
+            comm.all_reduce([p.grad for p in leaves])
+            for p, g in zip(leaves, found, strict=True):
+                np.testing.assert_array_equal(p.g, g)
+
+    run_threads(2, work)
+
+
+def test_several_callbacks_of_a_run_that_fails():
+    def work(comm):
+        comm.new_group(("pair", [0, 1]))
+        a, b, c = two([1, 2, 3])
+        y = F.sum(F.exp(F.sin(a) * b) * c)
+        callbacks = [comm.all_reduce_callback(a.grad, 1), comm.all_reduce_callback([b.grad, c.grad], 1, group="pair")]
+
+        def fail(f):
+            if comm.rank == 1 and f.name == "Exp":
+                raise KeyError("no")
+
+        y.forward()
+        for _ in range(2):
+            with pytest.raises((KeyError, ValueError), match="no"):
+                y.backward(communicator_callbacks=callbacks, function_post_hook=fail)
+            for group in ("pair", "world"):
+                one = array(1.0)
+                comm.all_reduce(one, group=group)
+                assert one.data[0] == (3 if group == "world" else 1 if comm.rank == 2 else 2)
+        for v in (a, b, c):
+            v.grad.zero()
+        y.backward(communicator_callbacks=callbacks)
+        return [v.g[0] for v in (a, b, c)]
+
+    e = np.exp(2 * np.sin(1))
+    own = np.array([3 * e * 2 * np.cos(1), 3 * e * np.sin(1), e])
+    for rank, got in enumerate(run_threads(3, work)):
+        np.testing.assert_allclose(got, own * ([3, 1, 1] if rank == 2 else [3, 2, 2]), rtol=1e-5)
+
+
+def test_the_same_callback_twice_and_one_that_only_hands_on():
+    class HandsOn(C.CommunicatorBackwardCallback):
+        def __init__(self, to):
+            self.to = to
+
+        def on_finish_function_backward(self, function):
+            self.to.on_finish_function_backward(function)
+
+        def on_finish_backward(self):
+            self.to.on_finish_backward()
+
+    def work(comm):
+        (a,) = two([comm.rank + 1.0])
+        y = F.sum(a * a) + F.sum(F.exp(a))
+        callback = comm.all_reduce_callback(a.grad, 1)
+        found = []
+        for given in ([callback, callback], HandsOn(callback), HandsOn(callback), callback):
+            a.grad.zero()
+            y.forward()
+            y.backward(communicator_callbacks=given)
+            found.append(a.g[0])
+
+        def fail(f):
+            if f.name == "Exp":
+                raise KeyError("no")
+
+        with pytest.raises(KeyError):
+            y.backward(communicator_callbacks=HandsOn(callback), function_post_hook=fail)
+        a.grad.zero()
+        y.backward(communicator_callbacks=HandsOn(callback))
+        return [*found, a.g[0]]
+
+    expected = sum(2 * v + np.exp(v) for v in (1, 2))
+    for got in run_threads(2, work):
+        np.testing.assert_allclose(got, [expected] * 5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [2, 100_000])
+@pytest.mark.parametrize("pack_size", [1, 1 << 20])
+def test_what_flows_through_a_variable_whose_gradient_is_summed_is_ones_own(size, pack_size):
+    """The sum was written while functions still read the gradient."""
+
+    def work(comm):
+        (a,) = two([comm.rank + 1.0], size)
+        h = a * 2
+        h.persistent = True
+        y = F.sum(h * h)
+        callback = comm.all_reduce_callback([h.grad], pack_size)
+        for _ in range(5):
+            a.grad.zero()
+            y.forward()
+            y.backward(communicator_callbacks=callback)
+            np.testing.assert_array_equal(h.g, np.full(size, 12))  # 2 h of both ranks
+            np.testing.assert_array_equal(a.g, np.full(size, 8 * (comm.rank + 1)))  # 4 h of this one
 
     run_threads(2, work)
 

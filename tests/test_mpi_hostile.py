@@ -21,6 +21,8 @@ GOES_ON = {
     "group": 3,
     "parameters": 3,
     "gradients": 3,
+    "run": 3,
+    "dropped": 0,
     "gone": 0,
     "fork": 0,
 }

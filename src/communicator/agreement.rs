@@ -2,10 +2,12 @@
 //! that says so, and no hang.
 
 use super::transport::{Transport, block_cuts};
-use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::error::{Error, ErrorKind, Result};
 
 /// How much of a text is shown to the others.
 const MOST_TEXT: usize = 1 << 16;
+/// What a rank says, with the reason, that has given up what the others are about to do.
+pub(super) const NOTHING_MORE: &str = "nothing more: ";
 
 /// Why a collective stops.
 pub(super) enum Stop {
@@ -41,6 +43,13 @@ pub(super) fn agree(t: &dyn Transport, name: &str, said: &str) -> Result<(), Sto
         let length = longest.min(lengths[rank] as usize);
         String::from_utf8_lossy(&texts[rank * longest..][..length]).into_owned()
     };
+    let gave_up = |rank: usize| {
+        let said = shown(rank);
+        Some((rank, said.split_once(" of ")?.1.strip_prefix(NOTHING_MORE)?.to_string()))
+    };
+    if let Some((rank, why)) = (0..t.size()).filter(|&rank| rank != t.rank()).find_map(gave_up) {
+        return Err(Stop::Disagreement(given_up(rank, name, &why)));
+    }
     let other = digests.iter().position(|d| *d != digests[t.rank()]).unwrap_or(0);
     Err(Stop::Disagreement(disagreement(t.rank(), other, name, shown(t.rank()), shown(other))))
 }
@@ -58,10 +67,16 @@ fn digest(text: &[u8]) -> u64 {
     text.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+fn given_up(rank: usize, name: &str, why: &str) -> Error {
+    Error::new(ErrorKind::Argument, format!("rank {rank} of the group has given its backward run up: {why}"))
+        .function(format!("Communicator::{name}"))
+        .hint("gradients of this run are missing: leave the step out on all ranks")
+}
+
 fn disagreement(rank: usize, other: usize, name: &str, own: String, theirs: String) -> Error {
     let [own, theirs] = around_the_difference([own, theirs]);
     Error::new(
-        nnrs_kernels::error::ErrorKind::Argument,
+        ErrorKind::Argument,
         format!("the same call on all ranks; rank {rank} of the group has {own}"),
     )
     .actual(format!("on rank {other} {theirs}"))

@@ -1,27 +1,32 @@
 //! Gradients that are added up over ranks while backward still computes others.
 
-use super::arrays::{KeptMemory, described, distinct};
-use super::membership::{GroupMember, Membership};
+use super::agreement::NOTHING_MORE;
+use super::arrays::{KeptMemory, distinct};
+use super::membership::Membership;
+use super::open_runs::OpenCallback;
 use super::packs::PackPlan;
 use super::reductions::{Summing, all_reduce_arrays};
 use super::transport::Transport;
-use super::worker::TaskGroup;
 use super::{CallbackOptions, Communicator};
 use crate::graph::{CommunicatorBackwardCallback, FunctionRef};
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::kernel::ordered_sum::SumBy;
 use std::borrow::Borrow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "all_reduce_callback";
+/// How many letters of an error the other ranks are told.
+const MOST_WHY: usize = 300;
 
 impl Communicator {
     /// A callback for backward runs that adds up gradients while others are computed.
     ///
     /// A gradient goes when the last function that adds to it is over, on a thread of the communicator; parameters that
-    /// several functions share are no exception. When the run returns, all have been summed. The callback may be used for any
-    /// number of runs. All ranks have to pack alike: networks that differ are an error at the end of the run.
+    /// several functions share are no exception. When the run returns, all have been summed. The gradient of a variable that
+    /// is no leaf goes when the function that made it has read it: what flows on is this rank's own. The callback may be used
+    /// for any number of runs. All ranks have to send the same gradients in the same order: graphs that differ in it, and a
+    /// run that fails on one rank, are an error on all of them, after which they may go on.
     ///
     /// # Errors
     /// A `pack_size` of 0; an unknown group.
@@ -57,9 +62,9 @@ impl Communicator {
         let divide_by = if options.division { transport.size() } else { 1 };
         let how = Summing { divide_by, by: SumBy::Caller };
         let (members, scale) = (self.members.clone(), options.scale_grad);
-        let sender = PackSender { members, group, transport, how, scale };
+        let sender = PackSender { members, group: group.name, transport, how, scale };
         let work = ReductionWork { sender, gradients: distinct(gradients), pack_size: options.pack_size };
-        Ok(GradientReduction { work: Some(work), run: Mutex::default() })
+        Ok(GradientReduction { work: Some(work), state: Mutex::default() })
     }
 }
 
@@ -68,7 +73,7 @@ impl Communicator {
 pub struct GradientReduction {
     /// `None` where there is nothing to do.
     work: Option<ReductionWork>,
-    run: Mutex<ReductionRun>,
+    state: Mutex<ReductionState>,
 }
 
 struct ReductionWork {
@@ -77,77 +82,152 @@ struct ReductionWork {
     pack_size: usize,
 }
 
-/// The backward run that goes on.
 #[derive(Default)]
-struct ReductionRun {
+struct ReductionState {
+    /// How many times the run that goes on has this callback.
+    calls: usize,
+    open: Option<OpenReduction>,
+}
+
+/// The backward run that goes on.
+struct OpenReduction {
+    callback: Arc<OpenCallback>,
+    /// From the end of the first function on.
     plan: Option<PackPlan>,
-    /// What was sent, also of a run before that has failed.
-    tasks: Arc<TaskGroup>,
 }
 
 /// Sends packs of gradients in a communicator's line.
 struct PackSender {
     members: Arc<Membership>,
-    group: GroupMember,
+    group: Arc<str>,
     transport: Arc<dyn Transport>,
     how: Summing,
     scale: f64,
 }
 
 impl CommunicatorBackwardCallback for GradientReduction {
+    fn on_begin_backward(&self, run: u64) -> Result<()> {
+        let Some(work) = &self.work else { return Ok(()) };
+        let mut state = self.lock();
+        state.calls += 1;
+        if state.calls == 1 {
+            state.open = Some(work.sender.join(run));
+        }
+        Ok(())
+    }
+
     fn on_finish_function_backward(&self, f: &FunctionRef) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-        if !run.plan.as_ref().is_some_and(|plan| plan.goes_on(f)) {
-            work.start(&mut run, PackPlan::new(f, &work.gradients, work.pack_size)?)?;
+        let mut state = self.lock();
+        let is_told_of_ends = state.calls > 0; // a callback that only hands on what it is told of functions tells of none
+        let has_plan = |open: &mut OpenReduction| open.plan.as_ref().is_some_and(|plan| !plan.goes_on(f));
+        if !is_told_of_ends && let Some(open) = state.open.take_if(has_plan) {
+            work.sender.fail(&open, "another run has begun");
         }
-        let ReductionRun { plan: Some(plan), tasks } = &mut *run else { return Ok(()) };
-        plan.finished(f);
-        plan.ready().into_iter().try_for_each(|pack| work.sender.send(tasks, pack))
+        let open = state.open.get_or_insert_with(|| work.sender.join(0));
+        work.start(open, || PackPlan::new(f, &work.gradients, work.pack_size))?.finished(f);
+        work.sender.send(open, PackPlan::ready)
     }
 
     fn on_finish_backward(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-        if run.plan.is_none() {
-            work.start(&mut run, PackPlan::of_nothing(&work.gradients))?;
+        let mut state = self.lock();
+        state.calls = state.calls.saturating_sub(1);
+        if state.calls > 0 {
+            return Ok(());
         }
-        let (plan, tasks) = (run.plan.take(), run.tasks.clone());
-        let rest = plan.map(|mut plan| plan.rest()).unwrap_or_default();
-        let sent = rest.into_iter().try_for_each(|pack| work.sender.send(&tasks, pack));
-        tasks.wait().and(sent)
+        let mut open = state.open.take().unwrap_or_else(|| work.sender.join(0));
+        let started = work.start(&mut open, || Ok(PackPlan::of_nothing(&work.gradients))).map(drop);
+        let sent = started.and_then(|()| work.sender.send(&mut open, PackPlan::rest));
+        let result = open.callback.shared.tasks.wait().and(sent);
+        work.sender.members.runs.leave(&open.callback);
+        result
+    }
+
+    fn on_failed_backward(&self, _run: u64, why: &str) {
+        let Some(work) = &self.work else { return };
+        let mut state = self.lock();
+        state.calls = 0;
+        if let Some(open) = state.open.take() {
+            work.sender.fail(&open, why);
+        }
+    }
+}
+
+impl GradientReduction {
+    fn lock(&self) -> MutexGuard<'_, ReductionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ReductionWork {
-    /// Begins with a word on all packs of the run: the others must have the same.
-    fn start(&self, run: &mut ReductionRun, plan: PackPlan) -> Result<()> {
-        let _ = run.tasks.wait(); // of a run that has failed: its arrays may still be on their way
-        run.tasks = Arc::default();
-        let packs: Vec<String> = plan.all().map(|pack| described(&pack)).collect();
-        run.plan = Some(plan);
-        self.sender.check(&run.tasks, packs.join(" / "))
+    /// The run's plan; when it is made, with a word on all packs: the others must have the same.
+    fn start<'a>(
+        &self,
+        open: &'a mut OpenReduction,
+        make: impl FnOnce() -> Result<PackPlan>,
+    ) -> Result<&'a mut PackPlan> {
+        let plan = match open.plan.take() {
+            Some(plan) => plan,
+            None => {
+                let plan = make()?;
+                let Summing { divide_by, .. } = self.sender.how;
+                let (number, packs, scale) = (open.callback.number, plan.described(), self.sender.scale);
+                let said = format!("gradients in packs {packs}; callback {number}, by {divide_by}, scale {scale}");
+                self.sender.submit(&open.callback, said, |_, _| Ok(()))?;
+                plan
+            }
+        };
+        Ok(open.plan.insert(plan))
     }
 }
 
 impl PackSender {
-    fn check(&self, tasks: &Arc<TaskGroup>, packs: String) -> Result<()> {
-        let said = format!("packs {packs}; by {}, scale {}", self.how.divide_by, self.scale);
-        let ticket = self.members.line.ticket(NAME, &self.group.name)?;
-        let (members, t) = (self.members.clone(), self.transport.clone());
-        tasks
-            .submit(&self.members.worker, move || members.run(ticket, &*t, Some((NAME, said.as_str())), |_, _| Ok(())));
+    fn join(&self, run: u64) -> OpenReduction {
+        OpenReduction { callback: self.members.runs.join(run, &self.group, &self.transport), plan: None }
+    }
+
+    /// Sends some packs of a run that has begun, each with a word: another rank may have given the run up.
+    fn send(
+        &self,
+        open: &mut OpenReduction,
+        which: impl FnOnce(&mut PackPlan) -> Vec<(usize, Vec<NdArray>)>,
+    ) -> Result<()> {
+        let Some(plan) = &mut open.plan else { return Ok(()) };
+        for (i, pack) in which(plan) {
+            let said = format!("pack {} of {}; callback {}", i + 1, plan.count(), open.callback.number);
+            let (how, scale) = (self.how, self.scale);
+            self.submit(&open.callback, said, move |t, memory| all_reduce_arrays(t, &pack, false, scale, memory, how))?;
+        }
+        open.callback.waits_for(plan.next_rank());
         Ok(())
     }
 
-    fn send(&self, tasks: &Arc<TaskGroup>, pack: Vec<NdArray>) -> Result<()> {
-        let ticket = self.members.line.ticket(NAME, &self.group.name)?;
-        let (members, t, how, scale) = (self.members.clone(), self.transport.clone(), self.how, self.scale);
-        tasks.submit(&self.members.worker, move || {
-            let moves =
-                |t: &dyn Transport, memory: &mut KeptMemory| all_reduce_arrays(t, &pack, false, scale, memory, how);
-            members.run(ticket, &*t, None, moves)
-        });
+    /// Ends a run that has failed here, when no array of its is on its way any more. The others are told in the place of the
+    /// next pack, so that they do not wait for it or take what comes for that; nobody waits until they have heard. A callback
+    /// does so for all of the run, in the order of their packs.
+    fn fail(&self, open: &OpenReduction, why: &str) {
+        let said = format!("{NOTHING_MORE}{}", why.chars().take(MOST_WHY).collect::<String>());
+        let all = self.members.runs.beside(&open.callback);
+        let are_well: Vec<bool> = all.iter().map(|c| c.shared.tasks.wait().is_ok()).collect();
+        for (callback, is_well) in all.iter().zip(are_well) {
+            if is_well && !callback.has_sent_all() && callback.shared.give_up() {
+                let _ = self.submit(callback, said.clone(), |_, _| Ok(())); // nobody asks how it ends
+            }
+        }
+        self.members.runs.leave(&open.callback);
+    }
+
+    fn submit(
+        &self,
+        callback: &OpenCallback,
+        said: String,
+        moves: impl FnOnce(&dyn Transport, &mut KeptMemory) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let ticket = self.members.line.ticket(NAME, &callback.group)?;
+        let (members, t) = (self.members.clone(), callback.transport.clone());
+        let work = move || members.run(ticket, &*t, Some((NAME, said.as_str())), moves);
+        callback.shared.tasks.submit(&self.members.worker, work);
         Ok(())
     }
 }

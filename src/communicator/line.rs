@@ -32,7 +32,8 @@ pub(super) struct CollectiveLine {
 pub(super) struct CollectiveTicket {
     line: Arc<CollectiveLine>,
     number: u64,
-    call: CollectiveCall,
+    name: &'static str,
+    group: Arc<str>,
 }
 
 impl CollectiveLine {
@@ -46,10 +47,7 @@ impl CollectiveLine {
         check(&state)?;
         let number = state.next;
         state.next += 1;
-        let count = state.counts.entry(group.clone()).or_default();
-        *count += 1;
-        let call = CollectiveCall { name, group: group.clone(), number: *count };
-        Ok(CollectiveTicket { line: self.clone(), number, call })
+        Ok(CollectiveTicket { line: self.clone(), number, name, group: group.clone() })
     }
 
     /// Ends the communicator; the first reason counts.
@@ -86,36 +84,40 @@ impl CollectiveTicket {
         rank: usize,
         moves: impl FnOnce() -> Result<R, Stop>,
     ) -> Result<R> {
-        self.wait()?;
-        transport.begin(&self.call);
+        let call = self.wait()?;
+        transport.begin(&call);
         match catch_unwind(AssertUnwindSafe(moves)) {
             Ok(Ok(found)) => {
-                transport.end(&self.call);
+                transport.end(&call);
                 Ok(found)
             }
             Ok(Err(Stop::Disagreement(e))) => {
-                transport.end(&self.call);
+                transport.end(&call);
                 Err(e)
             }
-            Ok(Err(Stop::Failure(e))) => Err(self.failed(transport, rank, &e.to_string())),
+            Ok(Err(Stop::Failure(e))) => Err(self.failed(&call, transport, rank, &e.to_string())),
             Err(panic) => {
-                self.failed(transport, rank, "it panicked");
+                self.failed(&call, transport, rank, "it panicked");
                 resume_unwind(panic)
             }
         }
     }
 
-    fn wait(&self) -> Result<()> {
+    /// When its turn has come it gets its number among those of its group: one that was given up has none on any rank.
+    fn wait(&self) -> Result<CollectiveCall> {
         let mut state = self.line.lock();
         while state.serving != self.number {
             check(&state)?;
             state = self.line.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        check(&state)
+        check(&state)?;
+        let count = state.counts.entry(self.group.clone()).or_default();
+        *count += 1;
+        Ok(CollectiveCall { name: self.name, group: self.group.clone(), number: *count })
     }
 
-    fn failed(&self, transport: &dyn Transport, rank: usize, text: &str) -> Error {
-        let told = format!("rank {rank} in {}: {text}", self.call);
+    fn failed(&self, call: &CollectiveCall, transport: &dyn Transport, rank: usize, text: &str) -> Error {
+        let told = format!("rank {rank} in {call}: {text}");
         self.line.fail(&told);
         transport.leave(&format!("failed ({text})"));
         Error::new(ErrorKind::Communicator, told)

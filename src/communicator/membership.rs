@@ -3,6 +3,7 @@
 use super::agreement::{Stop, agree};
 use super::arrays::KeptMemory;
 use super::line::{CollectiveLine, CollectiveTicket};
+use super::open_runs::OpenRuns;
 use super::transport::Transport;
 use super::worker::Worker;
 use nnrs_kernels::error::{Error, Result};
@@ -29,14 +30,15 @@ pub(super) struct Membership {
     /// Only that collective uses it whose turn it is.
     memory: Mutex<KeptMemory>,
     pub(super) worker: Worker,
+    pub(super) runs: OpenRuns,
 }
 
 impl Membership {
     pub(super) fn new(world: Arc<dyn Transport>) -> Membership {
         let ranks = (0..world.size()).collect();
         let all = GroupMember { name: WORLD.into(), ranks, transport: Some(world.clone()) };
-        let (line, memory, worker) = Default::default();
-        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker }
+        let (line, memory, worker, runs) = Default::default();
+        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs }
     }
 
     pub(super) fn groups(&self) -> Vec<GroupMember> {

@@ -49,6 +49,7 @@ mod collectives;
 mod hall;
 mod line;
 mod membership;
+mod open_runs;
 mod packs;
 mod reductions;
 mod rows;

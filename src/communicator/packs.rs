@@ -1,6 +1,7 @@
 //! Which gradients of a backward run go together, and what each waits for: the functions that add to it.
 
-use super::arrays::sum_type;
+use super::arrays::{described, sum_type};
+use super::open_runs::NOTHING;
 use crate::graph::FunctionRef;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
@@ -11,11 +12,13 @@ use std::collections::HashMap;
 pub(super) struct PackPlan {
     root: u64,
     arrays: Vec<NdArray>,
-    /// The gradients that a function adds to, by the function's number.
+    /// The gradients that a function adds to, or reads, by the function's number; once.
     reads: HashMap<u64, Vec<usize>>,
     /// How many functions have yet to add to each.
     left: Vec<usize>,
     packs: Vec<Vec<usize>>,
+    /// The rank of the last function that adds to each, if there is one.
+    last: Vec<Option<usize>>,
     sent: usize,
 }
 
@@ -30,7 +33,8 @@ impl PackPlan {
                 reads.insert(f.id(), vec![]);
                 return Ok(());
             }
-            let grads = inputs.iter().filter_map(|v| v.existing_grad());
+            let outputs = f.node().outputs(); // whose gradients it reads
+            let grads = inputs.iter().chain(&outputs).filter_map(|v| v.existing_grad());
             let read: Vec<usize> = grads.filter_map(|g| numbers.get(&g.address()).copied()).collect();
             for &i in &read {
                 left[i] += 1;
@@ -41,14 +45,14 @@ impl PackPlan {
         };
         root.outputs().first().map_or(Ok(()), |y| y.visit(&mut note))?;
         let packs = packs(arrays, &order(&last), pack_size);
-        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, sent: 0 })
+        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, last, sent: 0 })
     }
 
     /// Of a run in which no function has a gradient: all go at once.
     pub(super) fn of_nothing(arrays: &[NdArray]) -> PackPlan {
         let all: Vec<usize> = (0..arrays.len()).collect();
         let packs = if all.is_empty() { vec![] } else { vec![all] };
-        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, sent: 0 }
+        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, last: vec![], sent: 0 }
     }
 
     /// Whether the end of `f` belongs to the run; if not, that was given up, and this is another one.
@@ -58,36 +62,46 @@ impl PackPlan {
 
     /// `f` has added its part.
     pub(super) fn finished(&mut self, f: &FunctionRef) {
-        for &i in self.reads.get(&f.id()).into_iter().flatten() {
-            self.left[i] = self.left[i].saturating_sub(1);
+        for i in self.reads.get_mut(&f.id()).map(std::mem::take).into_iter().flatten() {
+            self.left[i] -= 1;
         }
     }
 
-    /// All packs.
-    pub(super) fn all(&self) -> impl Iterator<Item = Vec<NdArray>> {
-        self.packs.iter().map(|pack| self.pack(pack))
+    /// How many packs there are.
+    pub(super) fn count(&self) -> usize {
+        self.packs.len()
     }
 
-    /// The packs that can go now.
-    pub(super) fn ready(&mut self) -> Vec<Vec<NdArray>> {
+    /// What the next pack waits for, as an [`OpenCallback`](super::open_runs::OpenCallback) says it.
+    pub(super) fn next_rank(&self) -> i64 {
+        let rank = |&i: &usize| self.last.get(i).copied().flatten().map_or(-1, |rank| rank as i64);
+        self.packs.get(self.sent).map_or(NOTHING, |pack| pack.iter().map(rank).min().unwrap_or(-1))
+    }
+
+    /// Which gradients the packs have, with types and shapes, as ranks compare them.
+    pub(super) fn described(&self) -> String {
+        let one = |&i: &usize| format!("{i}: {}", described([&self.arrays[i]]));
+        let packs = self.packs.iter().map(|pack| pack.iter().map(one).collect::<Vec<_>>().join(", "));
+        packs.collect::<Vec<_>>().join(" / ")
+    }
+
+    /// The packs that can go now, with their numbers.
+    pub(super) fn ready(&mut self) -> Vec<(usize, Vec<NdArray>)> {
         let is_final = |pack: &&Vec<usize>| pack.iter().all(|&i| self.left[i] == 0);
         let count = self.packs[self.sent..].iter().take_while(is_final).count();
         self.take(count)
     }
 
     /// All packs that have not gone.
-    pub(super) fn rest(&mut self) -> Vec<Vec<NdArray>> {
+    pub(super) fn rest(&mut self) -> Vec<(usize, Vec<NdArray>)> {
         self.take(self.packs.len() - self.sent)
     }
 
-    fn take(&mut self, count: usize) -> Vec<Vec<NdArray>> {
+    fn take(&mut self, count: usize) -> Vec<(usize, Vec<NdArray>)> {
         let start = self.sent;
         self.sent += count;
-        self.packs[start..self.sent].iter().map(|pack| self.pack(pack)).collect()
-    }
-
-    fn pack(&self, numbers: &[usize]) -> Vec<NdArray> {
-        numbers.iter().map(|&i| self.arrays[i].clone()).collect()
+        let pack = |p: usize| (p, self.packs[p].iter().map(|&i| self.arrays[i].clone()).collect());
+        (start..self.sent).map(pack).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::FunctionRef;
 use nnrs_kernels::error::Result;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Told about a backward run, on the thread that runs it: by which gradients of parameters can be added up over processes
 /// while others are still computed.
@@ -37,6 +38,16 @@ use nnrs_kernels::error::Result;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub trait CommunicatorBackwardCallback {
+    /// A run begins; `run` is its number in this program. It ends with
+    /// [`on_finish_backward`](CommunicatorBackwardCallback::on_finish_backward) or
+    /// [`on_failed_backward`](CommunicatorBackwardCallback::on_failed_backward).
+    ///
+    /// # Errors
+    /// Whatever shall end the run.
+    fn on_begin_backward(&self, _run: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// `f` has added its part to the gradients of its inputs.
     ///
     /// # Errors
@@ -52,12 +63,101 @@ pub trait CommunicatorBackwardCallback {
     fn on_finish_backward(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Something has failed, be it another callback or the end of this one's run; nothing more comes of the run.
+    fn on_failed_backward(&self, _run: u64, _why: &str) {}
 }
 
-pub(super) fn finish_function(callbacks: &[&dyn CommunicatorBackwardCallback], f: &FunctionRef) -> Result<()> {
-    callbacks.iter().try_for_each(|c| c.on_finish_function_backward(f))
+/// The callbacks of a run that has begun. To drop it before its end tells them that the run has failed.
+pub(super) struct ToldCallbacks<'a> {
+    callbacks: &'a [&'a dyn CommunicatorBackwardCallback],
+    run: u64,
+    /// How many know that it has begun.
+    begun: usize,
 }
 
-pub(super) fn finish(callbacks: &[&dyn CommunicatorBackwardCallback]) -> Result<()> {
-    callbacks.iter().try_for_each(|c| c.on_finish_backward())
+impl<'a> ToldCallbacks<'a> {
+    /// Tells all callbacks of a run what `work` has to tell, and how it ends.
+    pub(super) fn during(
+        callbacks: &'a [&'a dyn CommunicatorBackwardCallback],
+        work: impl FnOnce(&Self) -> Result<()>,
+    ) -> Result<()> {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        let run = if callbacks.is_empty() { 0 } else { RUNS.fetch_add(1, Relaxed) };
+        let mut told = ToldCallbacks { callbacks, run, begun: 0 };
+        let result = told.begin().and_then(|()| work(&told)).and_then(|()| told.finish());
+        match &result {
+            Ok(()) => told.begun = 0,
+            Err(e) => told.fail(&e.to_string()),
+        }
+        result
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        for c in self.callbacks {
+            self.begun += 1;
+            c.on_begin_backward(self.run)?;
+        }
+        Ok(())
+    }
+
+    /// `f` is done.
+    pub(super) fn function(&self, f: &FunctionRef) -> Result<()> {
+        self.callbacks.iter().try_for_each(|c| c.on_finish_function_backward(f))
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.callbacks.iter().try_for_each(|c| c.on_finish_backward())
+    }
+
+    fn fail(&mut self, why: &str) {
+        let begun = std::mem::take(&mut self.begun);
+        self.callbacks[..begun].iter().for_each(|c| c.on_failed_backward(self.run, why));
+    }
+}
+
+impl Drop for ToldCallbacks<'_> {
+    fn drop(&mut self) {
+        self.fail("it panicked"); // but for a run that has ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nnrs_kernels::error::Error;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Log(Mutex<Vec<String>>, bool);
+
+    impl CommunicatorBackwardCallback for Log {
+        fn on_begin_backward(&self, _run: u64) -> Result<()> {
+            self.0.lock().unwrap().push("begin".into());
+            Ok(())
+        }
+        fn on_finish_backward(&self) -> Result<()> {
+            self.0.lock().unwrap().push("finish".into());
+            if self.1 { Err(Error::graph("no end")) } else { Ok(()) }
+        }
+        fn on_failed_backward(&self, _run: u64, why: &str) {
+            self.0.lock().unwrap().push(why.into());
+        }
+    }
+
+    #[test]
+    fn each_run_that_begins_ends_in_one_of_two_ways() {
+        let logs = [Log(Mutex::default(), false), Log(Mutex::default(), true)];
+        let both: [&dyn CommunicatorBackwardCallback; 2] = [&logs[0], &logs[1]];
+        let seen = |i: usize| std::mem::take(&mut *logs[i].0.lock().unwrap());
+        assert!(ToldCallbacks::during(&both[..1], |_| Ok(())).is_ok());
+        assert_eq!(seen(0), ["begin", "finish"]);
+        assert!(ToldCallbacks::during(&both, |_| Err(Error::graph("no"))).is_err());
+        assert_eq!((seen(0), seen(1)), (vec!["begin".into(), "no".into()], vec!["begin".into(), "no".into()]));
+        assert!(ToldCallbacks::during(&both, |_| Ok(())).is_err());
+        assert_eq!((seen(0).len(), seen(1)), (3, vec!["begin".into(), "finish".into(), "no end".into()]));
+        let panics = || ToldCallbacks::during(&both[..1], |_| panic!("oh"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert_eq!(seen(0), ["begin", "it panicked"]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Running graphs: forward, backward, forward_all.
 
-use super::callbacks::{self, CommunicatorBackwardCallback};
+use super::callbacks::{CommunicatorBackwardCallback, ToldCallbacks};
 use super::plan::{self, Closed, ForwardOptions};
 use super::variable::{VarRef, Variable, drop_states_by_hand};
 use super::{FunctionRef, hooks};
@@ -262,24 +262,29 @@ impl Variable {
     /// ```
     pub fn backward_with<'a>(&self, run: impl Into<BackwardRun<'a>>) -> Result<()> {
         let BackwardRun { options, callbacks, pre, post } = run.into();
-        let seed = self.seed(&options)?;
+        ToldCallbacks::during(callbacks, |told| {
+            let tell = |f: &FunctionRef| {
+                post.map_or(Ok(()), |hook| hook(f))?;
+                told.function(f)
+            };
+            self.backward_between(&options, pre, if callbacks.is_empty() { post } else { Some(&tell) })
+        })
+    }
+
+    fn backward_between(&self, options: &BackwardOptions, pre: RunHook, after: RunHook) -> Result<()> {
+        let seed = self.seed(options)?;
         self.check_parent("backward")?;
-        let told = |f: &FunctionRef| {
-            post.map_or(Ok(()), |hook| hook(f))?;
-            callbacks::finish_function(callbacks, f)
-        };
         let given = !matches!(options.seed, Seed::Own);
         let clear_seed = options.clear_initial_grad && options.clear_buffer && given && !self.persistent();
-        let after: RunHook = if callbacks.is_empty() { post } else { Some(&told) };
-        if self.has_parent() {
-            hooks::with(pre, after, |h| {
-                let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
-                let _shown = h.any().then(|| SeedGuard::new(self.node(), seed.clone()));
-                let h = plan::NodeHooks { has_own_seed: matches!(options.seed, Seed::Own), ..*h };
-                plan.run(&seed, &h, clear_seed)
-            })?;
+        if !self.has_parent() {
+            return Ok(());
         }
-        callbacks::finish(callbacks)
+        hooks::with(pre, after, |h| {
+            let plan = plan::backward_plan(self.node(), options.clear_buffer, h.any())?;
+            let _shown = h.any().then(|| SeedGuard::new(self.node(), seed.clone()));
+            let h = plan::NodeHooks { has_own_seed: matches!(options.seed, Seed::Own), ..*h };
+            plan.run(&seed, &h, clear_seed)
+        })
     }
 
     fn seed(&self, options: &BackwardOptions) -> Result<NdArray> {

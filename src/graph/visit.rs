@@ -1,6 +1,6 @@
 //! Walks over a graph: what made a variable, which functions read it, the functions behind it in either order.
 
-use super::callbacks::{CommunicatorBackwardCallback, finish, finish_function};
+use super::callbacks::{CommunicatorBackwardCallback, ToldCallbacks};
 use super::plan::{self, Closed};
 use super::variable::{VarNode, Variable};
 use super::{FunctionRef, node::FnNode};
@@ -133,15 +133,17 @@ impl Variable {
         mut f: impl FnMut(&FunctionRef) -> Result<()>,
         callbacks: &[&dyn CommunicatorBackwardCallback],
     ) -> Result<()> {
-        for function in plan::backward_functions(&start.node().outputs()[0])? {
-            if function.mirror {
-                continue;
+        ToldCallbacks::during(callbacks, |told| {
+            for function in plan::backward_functions(&start.node().outputs()[0])? {
+                if function.mirror {
+                    continue;
+                }
+                let function = FunctionRef::new(function);
+                f(&function)?;
+                told.function(&function)?;
             }
-            let function = FunctionRef::new(function);
-            f(&function)?;
-            finish_function(callbacks, &function)?;
-        }
-        finish(callbacks)
+            Ok(())
+        })
     }
 
     /// Notes that the functions that read this variable must be set up again before they run. [`Variable::reset_shape`] does

@@ -199,7 +199,8 @@ pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> String {
 
 /// Carries a Python exception through the engine.
 pub(crate) fn carry(e: PyErr) -> Fault {
-    Fault::external(Box::new(e), "an exception in Python code")
+    let text = attached(|_| e.to_string());
+    Fault::external(Box::new(e), text)
 }
 
 /// The error of Ctrl-C, if it was pressed.

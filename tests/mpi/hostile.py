@@ -95,6 +95,42 @@ def other_gradients():
     refused(lambda: y.backward(communicator_callbacks=callback))
 
 
+def failed_run():
+    """A backward run that fails on one rank alone, which goes on."""
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1)
+
+    def fail(f):
+        if bad:
+            raise ValueError("a bad sample")
+
+    refused(lambda: y.backward(communicator_callbacks=callback, function_post_hook=fail))
+    v.grad.zero()
+    y.backward(communicator_callbacks=callback)
+    np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
+
+
+def dropped():
+    """What communicators have that nobody holds any more, others have after them."""
+    from nnrs._communication.mpi import _worlds
+
+    kept = []
+    for i in range(20):
+        other = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+        other.init()
+        group = other.new_group((f"some{i}", [0, 2]))
+        x = array(5000)
+        other.all_reduce(x, group=group)
+        assert (x.data == (4 if rank in (0, 2) else rank + 1)).all()
+        if i in (3, 4):
+            kept.append(other)
+    assert len(_worlds) == 4, len(_worlds)
+    sums = [array(9000) for _ in kept]
+    for other, x in zip(kept, sums, strict=True):
+        other.all_reduce(x)
+        assert (x.data == 6).all()
+
+
 def gone():
     """The callback of a communicator that nobody holds any more works."""
     other = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
@@ -162,6 +198,8 @@ WRONG = {
     "group": outside,
     "parameters": forgotten_parameter,
     "gradients": other_gradients,
+    "run": failed_run,
+    "dropped": dropped,
     "gone": gone,
     "fork": fork,
     "threads": two_threads,

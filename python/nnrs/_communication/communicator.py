@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,13 +13,17 @@ from .._modes import get_current_context
 from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
-from .line import Collective
+from .line import NOTHING_MORE, Collective, DisagreementError, agree
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
+from .open_runs import OpenCallback
 from .overlap import GradientExchange
+from .reductions import Steps
 from .transport import Transport
 
 Arrays = NdArray | Sequence[NdArray]
+MOST_WHY = 300
+"""How many letters of an error the other processes are told."""
 
 
 class Communicator(Membership):
@@ -63,14 +69,14 @@ class Communicator(Membership):
             inplace: Whether no memory is used for packing small arrays, which takes a message for each.
             group: Which processes.
         """
-        here, arrays = "all_reduce", self._arrays("all_reduce", "data", data)
-        divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
-        said = f"{described(arrays)}; division={divide}, inplace={inplace}"
-        self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
+        arrays = self._arrays("all_reduce", "data", data)
+        self._sum("all_reduce", described(arrays), arrays, division, inplace, group)
 
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """Add up the gradients of the registered parameters over all processes; `all_reduce` is the newer one."""
-        self.all_reduce([v.grad for _, p in self._registered for v in p.values()], division, inplace)
+        registered = [(name, v.grad) for _, parameters in self._registered for name, v in parameters.items()]
+        said = ", ".join(f"{name!r} {described([grad])}" for name, grad in registered)
+        self._sum("allreduce", said, distinct([grad for _, grad in registered]), division, inplace, WORLD)
 
     def reduce(self, data: Arrays, dst: int, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes the sum of it over all processes on rank `dst` (of the world), and stays elsewhere."""
@@ -114,7 +120,12 @@ class Communicator(Membership):
         """A callback for `backward(communicator_callbacks=...)` that adds up gradients while others are computed.
 
         A gradient goes when the last function that adds to it is over; parameters that several functions share are no
-        exception. When `backward` returns, all have been summed. The callback may be used for any number of runs.
+        exception. When `backward` returns, all have been summed. The gradient of a variable that is no leaf goes when
+        the function that made it has read it: what flows on is this process's own. The callback may be used for any
+        number of runs.
+
+        All processes send the same gradients in the same order. Graphs that differ in it, and a run that fails on one
+        process, are an `ArgumentError` on all of them, after which they may go on, with that step left out.
 
         Args:
             data: Gradients: an NdArray or a list of them.
@@ -155,6 +166,11 @@ class Communicator(Membership):
     def _exchange(self, t: Transport) -> Exchange:
         return self._devices if isinstance(t, NcclTransport) else self._host
 
+    def _sum(self, here: str, said: str, arrays: list[NdArray], division: bool, inplace: bool, group: str) -> None:
+        divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
+        said = f"{said}; division={divide}, inplace={inplace}"
+        self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
+
     def _one(self, name: str, argument: str, value: Any) -> NdArray:
         expected = "an NdArray (v.data or v.grad of a Variable)"
         check_type(f"{self.name}.{name}", argument, value, NdArray, expected)
@@ -185,39 +201,92 @@ class _Settings(NamedTuple):
 
 
 class _PackSender:
-    """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread."""
+    """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread.
+
+    Each pack goes with a word, as every collective: another process may have given the run up.
+    """
 
     def __init__(self, comm: Communicator, settings: _Settings) -> None:
         self._comm, self._settings = comm, settings
         self._puts: list[Callable[[], None]] = []
-        self._sent = 0
         self.advance = comm._line.advance
 
-    def check(self, packs: Sequence[list[NdArray]]) -> Collective:
+    def begin(self, run: int) -> None:
+        """Take part in a backward run."""
+        self._open = self._comm._runs.join(run, self._settings.group, self._settings.transport)
+        self._puts.clear()
+
+    def check(self, packs: str) -> None:
         """A word on all packs of a run: the others must have the same."""
         s = self._settings
         divide_by = s.transport.size if s.mean else 1
-        said = f"packs {' / '.join(map(described, packs))}; by {divide_by}, scale {s.scale}"
-        self._puts.clear()
-        self._sent = 0
-        return self._comm._submit(s.name, s.group, s.transport, said, lambda t: iter(()), is_free=True)
+        said = f"gradients in packs {packs}; callback {self._open.number}, by {divide_by}, scale {s.scale}"
+        self._submit(self._comm._settled(said, s.transport), lambda: iter(()), is_free=True)
 
-    def send(self, pack: list[NdArray]) -> Collective:
+    def send(self, pack: list[NdArray], number: int, count: int) -> None:
+        """Let a pack be added up, the `number`-th of `count`."""
         s, comm = self._settings, self._comm
-        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, self._sent)
+        name = f"{number} of {count}; callback {self._open.number}"
+        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, name)
         self._puts += made.puts
-        self._sent += 1
-        sent = comm._line.submit(s.name, s.group, s.transport, made.steps, is_free=made.is_free)
+        sent = self._submit(f"pack {name}", made.steps, is_free=made.is_free)
         if not made.is_free:
             # Asked for here and now on all: graphs ask for collectives of the same GPUs (synchronized normalization).
             comm._line.wait(sent)
-        return sent
 
-    def finish(self, last: Collective) -> None:
-        self._comm._line.wait(last)
-        for put in self._puts:
-            put()
+    def waits_for(self, rank: float) -> None:
+        """What the next pack waits for."""
+        self._open.next_rank = rank
+
+    def finish(self) -> None:
+        """Return when all packs are over, and their sums are where they belong."""
+        try:
+            self._wait(self._open)
+            for put in self._puts:
+                put()
+        finally:
+            self._leave()
+
+    def fail(self, why: str) -> None:
+        """End a run that has failed here, when no array of its is on its way any more.
+
+        The others are told in the place of the next pack, so that they do not wait for it or take what comes for that;
+        nobody waits until they have heard. A callback does so for all of the run, in the order of their packs.
+        """
+        open_ones = self._comm._runs.of(self._open.run)
+        try:
+            for each in open_ones:
+                with contextlib.suppress(DisagreementError):
+                    self._wait(each)
+            for each in open_ones:
+                is_over = each.shared.is_given_up or each.shared.error is not None or each.next_rank == -math.inf
+                if not is_over:
+                    each.shared.is_given_up = True
+                    self._submit(NOTHING_MORE + why[:MOST_WHY], lambda: iter(()), True, each)
+        finally:
+            self._leave()
+
+    def _wait(self, of: OpenCallback) -> None:
+        if of.shared.last is not None:
+            self._comm._line.wait(of.shared.last)
+
+    def _leave(self) -> None:
         self._puts.clear()
+        self._comm._runs.leave(self._open)
+
+    def _submit(
+        self, said: str, steps: Callable[[], Steps], is_free: bool, of: OpenCallback | None = None
+    ) -> Collective:
+        of, name = of or self._open, self._settings.name
+        t = of.transport
+
+        def whole() -> Steps:
+            yield from agree(t, name, said)
+            yield from steps()
+
+        sent = self._comm._line.submit(name, of.group, t, whole, is_free, of.shared)
+        of.shared.last = sent
+        return sent
 
 
 class _ReduceGradients(CommunicatorBackwardCallback):
@@ -231,3 +300,9 @@ class _ReduceGradients(CommunicatorBackwardCallback):
 
     def on_finish_backward(self) -> None:
         self._exchange.finish_run()
+
+    def _on_begin_backward(self, run: int) -> None:
+        self._exchange.begin_run(run)
+
+    def _on_failed_backward(self, run: int, why: str) -> None:
+        self._exchange.fail_run(why)

@@ -47,6 +47,15 @@ class Control:
         self._process = os.getpid()
         self.failed = False
 
+    def begin_again(self, timeout: float) -> None:
+        """Of what a communicator has done that is gone, nothing counts for the next one."""
+        self._timeout = timeout
+        self._done.clear()
+
+    def together(self, mask: np.ndarray) -> Any:
+        """Leave of a mask what is set on all processes, when the request that this gives is over."""
+        return self._comm.Iallreduce(self._mpi.IN_PLACE, mask, self._mpi.BAND)
+
     def finished(self, call: Call) -> None:
         """A collective is over."""
         self._done[call.group] = call.number

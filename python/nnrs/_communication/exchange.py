@@ -53,8 +53,8 @@ class Exchange(abc.ABC):
         """`y` becomes the sum of `arrays[i]` over all processes, i being this one's rank."""
 
     @abc.abstractmethod
-    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, number: int) -> Pack:
-        """What `all_reduce` is for the pack of this number in a backward run."""
+    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, name: str) -> Pack:
+        """What `all_reduce` is for a pack in a backward run; no other one that is on its way has its name."""
 
 
 class HostExchange(Exchange):
@@ -103,8 +103,8 @@ class HostExchange(Exchange):
             yield from reductions.reduce_scatter(t, rows, self._scratch, t.size if mean else 1)
         write(y, rows[t.rank])
 
-    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, number: int) -> Pack:
-        loaded = [load(some, self._scratch, scale, use=f"pack {number}, {i}") for i, some in enumerate(groups(arrays))]
+    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, name: str) -> Pack:
+        loaded = [load(some, self._scratch, scale, use=f"pack {name}, {i}") for i, some in enumerate(groups(arrays))]
 
         def steps() -> Steps:
             for flat, _ in loaded:
@@ -113,5 +113,7 @@ class HostExchange(Exchange):
         return Pack(steps, [put for _, put in loaded], is_free=True)
 
     def _sum(self, t: Transport, flat: np.ndarray, mean: bool) -> Steps:
-        run = reductions.all_reduce if self._deterministic or t.size == 1 else reductions.all_reduce_by_transport
+        # Whole numbers have one sum, which wraps around; MPI's may stop at the largest number.
+        is_ours = self._deterministic or t.size == 1 or flat.dtype.kind in "iu"
+        run = reductions.all_reduce if is_ours else reductions.all_reduce_by_transport
         return run(t, flat, self._scratch, t.size if mean else 1)

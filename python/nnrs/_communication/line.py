@@ -25,6 +25,8 @@ _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0)
 PATIENCE = 0.05
 """Seconds until a wait is looked after, and between two looks."""
 MOST_TEXT = 1 << 16
+NOTHING_MORE = "nothing more: "
+"""What a process says, with the reason, that has given up what the others are about to do."""
 PAUSE, IDLE = 5e-4, 0.05
 """Seconds between two looks of the thread, and how long it stays when there is nothing to do."""
 
@@ -33,13 +35,27 @@ class DisagreementError(ArgumentError):
     """Calls that differ between processes: all of them get it, and may go on."""
 
 
+class Ending:
+    """What some collectives have in common that end together where processes disagree on one of them.
+
+    The error is then that of who asks after one of them.
+    """
+
+    def __init__(self) -> None:
+        self.error: DisagreementError | None = None
+
+
 class Collective:
     """One that stands in the line: `steps` are its moves over `transport`; any thread may make those of a free one."""
 
-    def __init__(self, call: Call, transport: Transport, steps: Steps, is_free: bool) -> None:
-        self.call, self.transport, self.steps, self.is_free = call, transport, steps, is_free
+    def __init__(self, call: Call, transport: Transport, steps: Steps, is_free: bool, ending: Ending | None) -> None:
+        self.call, self.transport, self.steps, self.is_free, self.ending = call, transport, steps, is_free, ending
         self.is_done = False
         self.error: BaseException | None = None
+
+    def ends_with(self, other: Collective) -> bool:
+        """Whether a disagreement on that one ends this one."""
+        return self is other or (self.ending is not None and self.ending is other.ending)
 
 
 class Line:
@@ -56,7 +72,13 @@ class Line:
         self._process = os.getpid()
 
     def submit(
-        self, name: str, group: str, transport: Transport, steps: Callable[[], Steps], is_free: bool = False
+        self,
+        name: str,
+        group: str,
+        transport: Transport,
+        steps: Callable[[], Steps],
+        is_free: bool = False,
+        ending: Ending | None = None,
     ) -> Collective:
         """Let a collective stand behind the others; its steps are made when its turn has come."""
         if transport.size > 1 and os.getpid() != self._process:  # the lock may be held by a thread that is not here
@@ -64,8 +86,10 @@ class Line:
             raise CommunicatorError(f"{name} (group {group!r}): {why}")
         with self._lock:
             self._check()
-            number = self._counts[group] = self._counts.get(group, 0) + 1
-            made = Collective(Call(name, group, number), transport, _later(steps), is_free)
+            if ending is not None and ending.error is not None:
+                raise ending.error
+            # Its number follows when its turn has come: one that is dropped is none on any process.
+            made = Collective(Call(name, group, 0), transport, _later(steps), is_free, ending)
             self._waiting.append(made)
             if is_free and transport.allows_threads and (self._mover is None or not self._mover.is_alive()):
                 self._mover = threading.Thread(target=self._move, name="nnrs communicator", daemon=True)
@@ -84,8 +108,16 @@ class Line:
     def _go_on(self, only_free: bool = False) -> None:
         while self._waiting and (self._waiting[0].is_free or not only_free):
             first = self._waiting[0]
-            if not self._step(first):
-                return
+            if not first.call.number:
+                count = self._counts[first.call.group] = self._counts.get(first.call.group, 0) + 1
+                first.call = first.call._replace(number=count)
+            try:
+                if not self._step(first):
+                    return
+            except DisagreementError:
+                if first.ending is None:
+                    raise
+                continue
             first.is_done = True
             self._waiting.popleft()
             first.transport.finished(first.call)
@@ -141,13 +173,16 @@ class Line:
         return False
 
     def _drop(self, first: Collective, error: BaseException) -> None:
-        """Forget all that stands in the line: it followed from what has failed."""
-        for each in self._waiting:
+        """Forget what followed from what has failed: all, where that was no mere disagreement."""
+        is_disagreement = isinstance(error, DisagreementError)  # on all processes alike
+        dropped = [each for each in self._waiting if not is_disagreement or each.ends_with(first)]
+        for each in dropped:
             each.error = error
-        dropped = list(self._waiting)
-        self._waiting.clear()
+            self._waiting.remove(each)
         if isinstance(error, DisagreementError):
-            return  # on all processes alike
+            if first.ending is not None:
+                first.ending.error = error
+            return
         self._stuck += [each.steps for each in dropped]  # arrays that are on their way have to stay in memory
         kind = type(error).__name__
         failed = error if isinstance(error, CommunicatorError) else CommunicatorError(f"{first.call}: {kind}: {error}")
@@ -188,10 +223,19 @@ def agree(t: Transport, name: str, said: str) -> Steps:
     texts = np.zeros((t.size, int(lengths.max())), np.uint8)
     texts[t.rank, : lengths[t.rank]] = np.frombuffer(text[:MOST_TEXT], np.uint8)
     yield from until(t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size)))
+    shown = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in texts]
+    for i, said in enumerate(shown):
+        what, _, why = said.partition(f" of {NOTHING_MORE}")
+        if i != t.rank and why and " " not in what:
+            raise _given_up(name, i, why)
     other = next(i for i in range(t.size) if digests[i] != digests[t.rank])
-    raise _disagreement(
-        t, name, other, *(bytes(texts[i]).rstrip(b"\0").decode(errors="replace") for i in (t.rank, other))
-    )
+    raise _disagreement(t, name, other, shown[t.rank], shown[other])
+
+
+def _given_up(name: str, rank: int, why: str) -> DisagreementError:
+    what = f"rank {rank} of the group has given its backward run up: {why}"
+    hint = "gradients of this run are missing: leave the step out on all processes"
+    return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
 
 
 def _disagreement(t: Transport, name: str, other: int, own: str, theirs: str) -> DisagreementError:

@@ -18,6 +18,7 @@ from .._errors import (
     message,
 )
 from .line import Collective, Line, agree
+from .open_runs import OpenRuns
 from .reductions import Steps
 from .transport import Alone, Transport
 
@@ -38,6 +39,7 @@ class Membership:
         self._deterministic = deterministic
         self._registered: list[tuple[Context, dict[str, Variable]]] = []
         self._line = Line()
+        self._runs = OpenRuns()
         self._groups: dict[str, Member] = {}
         self._use(Alone() if transport is None else transport)
 
@@ -187,10 +189,13 @@ class Membership:
         t: Transport,
         said: str,
         steps: Callable[[Transport], Steps],
-        is_free: bool = False,
     ) -> Collective:
         def whole() -> Steps:
-            yield from agree(t, name, f"{said}, deterministic={self._deterministic}, by {t.name}")
+            yield from agree(t, name, self._settled(said, t))
             yield from steps(t)
 
-        return self._line.submit(name, group, t, whole, is_free)
+        return self._line.submit(name, group, t, whole)
+
+    def _settled(self, said: str, t: Transport) -> str:
+        """What processes compare of a collective, with the settings of the communicator."""
+        return f"{said}, deterministic={self._deterministic}, by {t.name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,29 +17,51 @@ from .transport import Call, Poll, Transport
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
 
+class _Link:
+    """An MPI communicator, used again when no transport has it any more: MPI frees one only on all at once."""
+
+    def __init__(self, comm: Any, control: Control, local_rank: int) -> None:
+        self.comm, self.control, self.local_rank = comm, control, local_rank
+        self.is_taken = True
+        self.moves = 0
+        """How many have begun and are not over."""
+        self.subsets: dict[tuple[int, ...], list[_Link]] = {}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether another transport may have it."""
+        return not self.is_taken and not self.moves and not self.control.failed
+
+    def release(self) -> None:
+        self.is_taken = False
+
+
+_worlds: list[_Link] = []
+"""Those of all processes; they are made in one order everywhere."""
+
+
 class MpiTransport(Transport):
     """A group of processes, as an MPI communicator of its own."""
 
     name = "mpi"
 
-    def __init__(self, mpi: Any, comm: Any, control: Control, members: Sequence[int], local_rank: int) -> None:
-        self._mpi, self._comm, self._control, self._members = mpi, comm, control, list(members)
-        self.rank, self.size, self.local_rank = comm.rank, comm.size, local_rank
+    def __init__(self, mpi: Any, link: _Link, members: Sequence[int]) -> None:
+        self._mpi, self._link, self._members = mpi, link, list(members)
+        self._comm, self._control = link.comm, link.control
+        self.rank, self.size, self.local_rank = self._comm.rank, self._comm.size, link.local_rank
         self.allows_threads = mpi.Query_thread() == mpi.THREAD_MULTIPLE
+        link.is_taken = True
+        weakref.finalize(self, link.release).atexit = False
 
     @classmethod
     def world(cls, mpi: Any, timeout: float) -> MpiTransport:
         """All processes. They call it together."""
-        try:
-            comm, own = _copies(mpi, timeout)
-        except CommunicatorError:
-            control = Control(mpi, mpi.COMM_WORLD, timeout)
-            control.failed = True
-            control.watch_the_end()  # MPI's own would wait for those that did not come
-            raise
-        control = Control(mpi, own, timeout)
-        control.watch_the_end()
-        return cls(mpi, comm, control, range(comm.size), _local_rank(mpi, comm))
+        link = _free_world(mpi, timeout)
+        if link is None:
+            link = _new_world(mpi, timeout)
+            _worlds.append(link)
+        link.control.begin_again(timeout)
+        return cls(mpi, link, range(link.comm.size))
 
     def all_to_all(self, send: np.ndarray, cuts: Sequence[int], received: np.ndarray) -> Poll:
         kind, own = self._kind(send), received.shape[1]
@@ -65,11 +88,19 @@ class MpiTransport(Transport):
         return self._poll(self._comm.Iallreduce(self._mpi.IN_PLACE, buffer, operation))
 
     def subset(self, ranks: Sequence[int], name: str) -> Transport | None:
-        if self.rank not in ranks:
+        is_in = self.rank in ranks
+        made = self._link.subsets.setdefault(tuple(ranks), []) if is_in else []
+        mask = np.array([_free_ones(made) if is_in else -1], np.int64)
+        self._comm.Allreduce(self._mpi.IN_PLACE, mask, self._mpi.BAND)
+        if not is_in:
             return None
-        group = self._comm.Get_group().Incl(list(ranks))
-        comm = self._comm.Create_group(group)
-        return MpiTransport(self._mpi, comm, self._control, [self._members[r] for r in ranks], self.local_rank)
+        link = _lowest(made, int(mask[0]))
+        if link is None:
+            group = self._comm.Get_group().Incl(list(ranks))
+            link = _Link(self._comm.Create_group(group), self._control, self.local_rank)
+            group.Free()
+            made.append(link)
+        return MpiTransport(self._mpi, link, [self._members[r] for r in ranks])
 
     def waiting(self, call: Call, seconds: float) -> None:
         self._control.waiting(call, seconds, self._members)
@@ -89,7 +120,16 @@ class MpiTransport(Transport):
         return {1: m.BYTE, 2: m.INT16_T, 4: m.INT32_T, 8: m.INT64_T}[array.itemsize]
 
     def _poll(self, request: Any) -> Poll:
-        return request.Test  # type: ignore[no-any-return]
+        link, test = self._link, request.Test
+        link.moves += 1
+
+        def poll() -> bool:
+            if not test():
+                return False
+            link.moves -= 1
+            return True
+
+        return poll
 
 
 def _layout(cuts: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -97,21 +137,55 @@ def _layout(cuts: Sequence[int]) -> tuple[list[int], list[int]]:
     return [b - a for a, b in zip(cuts, cuts[1:], strict=False)], list(cuts[:-1])
 
 
-def _copies(mpi: Any, timeout: float) -> tuple[Any, Any]:
-    """Two communicators of all processes that nobody else sends over."""
-    deadline, roll = time.monotonic() + timeout, _RollCall(mpi)
-    made = []
-    for _ in range(2):
-        comm, request = mpi.COMM_WORLD.Idup()
-        while not request.Test():
-            roll.answer()
-            if time.monotonic() > deadline:
-                missing = roll.missing()
-                who = ranks_text(missing) if missing else "a rank"
-                raise CommunicatorError(f"Communicator.init: {who} did not come to it within {timeout:g} s")
-            time.sleep(0)
-        made.append(comm)
-    return made[0], made[1]
+def _free_ones(links: Sequence[_Link]) -> int:
+    """A bit for each that may be used again, of the first ones."""
+    return sum(1 << i for i, link in enumerate(links[:62]) if link.is_free)
+
+
+def _lowest(links: Sequence[_Link], mask: int) -> _Link | None:
+    """The first one that is free on all processes."""
+    return links[(mask & -mask).bit_length() - 1] if mask else None
+
+
+def _free_world(mpi: Any, timeout: float) -> _Link | None:
+    """What an earlier communicator of all processes had, if that is gone on all of them."""
+    if not _worlds:
+        return None
+    mask = np.array([_free_ones(_worlds)], np.int64)
+    # Over messages of the first one that are between two processes each otherwise.
+    request = _worlds[0].control.together(mask)
+    _await(request, _RollCall(mpi), timeout)
+    return _lowest(_worlds, int(mask[0]))
+
+
+def _new_world(mpi: Any, timeout: float) -> _Link:
+    """Two communicators of all processes that nobody else sends over: for arrays, and for words on who is missing."""
+    roll, made = _RollCall(mpi), []
+    try:
+        for _ in range(2):
+            comm, request = mpi.COMM_WORLD.Idup()
+            _await(request, roll, timeout)
+            made.append(comm)
+    except CommunicatorError:
+        control = Control(mpi, mpi.COMM_WORLD, timeout)
+        control.failed = True
+        control.watch_the_end()  # MPI's own would wait for those that did not come
+        raise
+    control = Control(mpi, made[1], timeout)
+    control.watch_the_end()
+    return _Link(made[0], control, _local_rank(mpi, made[0]))
+
+
+def _await(request: Any, roll: _RollCall, timeout: float) -> None:
+    """Return when all processes have come to `init`; an error names who has not."""
+    deadline = time.monotonic() + timeout
+    while not request.Test():
+        roll.answer()
+        if time.monotonic() > deadline:
+            missing = roll.missing()
+            who = ranks_text(missing) if missing else "a rank"
+            raise CommunicatorError(f"Communicator.init: {who} did not come to it within {timeout:g} s")
+        time.sleep(0)
 
 
 class _RollCall:

@@ -184,7 +184,7 @@ class DeviceExchange(Exchange):
         devices = yield from _joined(t)
         devices.reduce_scatter(list(arrays), y, self._deterministic, mean)
 
-    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, number: int) -> Pack:
+    def pack(self, t: Transport, arrays: Sequence[NdArray], scale: float, mean: bool, name: str) -> Pack:
         def steps() -> Steps:
             devices = yield from _joined(t)
             devices.all_reduce(list(arrays), self._deterministic, mean, scale, True)

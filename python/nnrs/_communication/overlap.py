@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from .._core import Function, NdArray, Variable
-from .arrays import distinct, sum_type
-from .line import Collective
+from .arrays import described, distinct, sum_type
 
 Pack = list[NdArray]
 
@@ -17,27 +17,37 @@ Pack = list[NdArray]
 class Sender(Protocol):
     """What the communicator does for the callback."""
 
-    def check(self, packs: Sequence[Pack]) -> Collective: ...
-    def send(self, pack: Pack) -> Collective: ...
+    def begin(self, run: int) -> None: ...
+    def check(self, packs: str) -> None: ...
+    def send(self, pack: Pack, number: int, count: int) -> None: ...
+    def waits_for(self, rank: float) -> None: ...
     def advance(self) -> None: ...
-    def finish(self, last: Collective) -> None: ...
+    def finish(self) -> None: ...
+    def fail(self, why: str) -> None: ...
 
 
 class RunPlan:
-    """Which gradients of one backward run go together, and what each waits for: the functions that add to it."""
+    """Which gradients of one backward run go together, and what each waits for.
 
-    def __init__(self, root: Function, arrays: Sequence[NdArray], pack_size: int) -> None:
-        wanted = set(arrays)
+    That is the functions that add to it, and, if it is not a leaf's, the one that reads it. Without a `root`, the first
+    function that is done, no function has a gradient, and all go at once.
+    """
+
+    def __init__(self, root: Function | None, arrays: Sequence[NdArray], pack_size: int) -> None:
+        self._numbers = {g: i for i, g in enumerate(arrays)}
         self.root = root
         self.reads: dict[Function, list[NdArray]] = {}
         self.left: dict[NdArray, int] = dict.fromkeys(arrays, 0)
         self._final: dict[NdArray, int] = {}
-        found: list[Function] = []
-        _variable_of(root).visit(found.append)
-        for f in found:
-            self._note(f, [g for g in map(_grad, f.inputs) if g in wanted])
-        self.packs = _packs(self._order(arrays), pack_size)
         self.sent = 0
+        if root is None:
+            self.packs = [list(arrays)] if arrays else []
+            return
+        found: list[Function] = []
+        root.outputs[0].visit(found.append)
+        for f in found:
+            self._note(f, [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers])
+        self.packs = _packs(self._order(arrays), pack_size)
 
     def _note(self, f: Function, read: Pack) -> None:
         self.reads[f] = read if f.need_grad else []
@@ -49,26 +59,35 @@ class RunPlan:
         """As they become final: backward runs from the highest rank down."""
         return sorted(arrays, key=lambda g: -self._final.get(g, -1))
 
+    def goes_on(self, f: Function) -> bool:
+        """Whether the end of `f` belongs to the run; if not, that was given up, and this is another one."""
+        return f != self.root and f in self.reads
+
     def finished(self, f: Function) -> None:
         """`f` has added its part."""
-        for g in self.reads[f]:
+        for g in self.reads.get(f, ()):
             self.left[g] -= 1
+        self.reads[f] = []
+
+    def described(self) -> str:
+        """Which gradients the packs have, with types and shapes, as processes compare them."""
+        return " / ".join(", ".join(f"{self._numbers[g]}: {described([g])}" for g in pack) for pack in self.packs)
 
     def ready(self) -> list[Pack]:
         """The packs that can go now; in their order, which is that of all processes."""
-        start = self.sent
-        while self.sent < len(self.packs) and all(self.left[g] <= 0 for g in self.packs[self.sent]):
-            self.sent += 1
-        return self.packs[start : self.sent]
+        end = self.sent
+        while end < len(self.packs) and all(self.left[g] <= 0 for g in self.packs[end]):
+            end += 1
+        return self.packs[self.sent : end]
 
     def rest(self) -> list[Pack]:
         """All packs that have not gone."""
-        start, self.sent = self.sent, len(self.packs)
-        return self.packs[start:]
+        return self.packs[self.sent :]
 
-
-def _variable_of(f: Function) -> Variable:
-    return f.outputs[0]
+    def next_rank(self) -> float:
+        """The rank of the function whose end the next pack waits for; -1 for the end of the run."""
+        rest = self.rest()
+        return min(self._final.get(g, -1) for g in rest[0]) if rest else -math.inf
 
 
 def _grad(v: Variable) -> NdArray:
@@ -93,35 +112,58 @@ class GradientExchange:
 
     def __init__(self, sender: Sender, data: Sequence[NdArray], pack_size: int) -> None:
         self._sender, self._data, self._pack_size = sender, distinct(data), pack_size
+        self._calls = 0
+        """How many times the run that goes on has this callback."""
+        self._is_open = False
         self._plan: RunPlan | None = None
-        self._last: Collective | None = None
+
+    def begin_run(self, run: int) -> None:
+        self._calls += 1
+        if self._calls == 1:
+            self._open(run)
 
     def finish_function(self, f: Function) -> None:
         plan = self._plan
-        if plan is None or f == plan.root or f not in plan.reads:  # the latter: after a run that has failed
-            plan = self._start(lambda: RunPlan(f, self._data, self._pack_size))
+        if not self._calls:  # by a callback that only hands on what it is told of functions
+            if plan is not None and not plan.goes_on(f):
+                self.fail_run("another run has begun")
+                plan = None
+            self._open(0)
+        if plan is None:
+            plan = self._start(f)
         plan.finished(f)
-        self._send(plan.ready())
+        self._send(plan, plan.ready())
         self._sender.advance()
 
     def finish_run(self) -> None:
-        if self._plan is None:  # no function has a gradient
-            plan = [self._data] if self._data else []
-            self._last = self._sender.check(plan)
-            self._send(plan)
-        else:
-            self._send(self._plan.rest())
-        self._plan = None
-        if self._last is not None:
-            self._sender.finish(self._last)
+        self._calls = max(self._calls - 1, 0)
+        if self._calls:
+            return
+        self._open(0)
+        plan = self._plan or self._start(None)
+        self._send(plan, plan.rest())
+        self._plan, self._is_open = None, False
+        self._sender.finish()
 
-    def _start(self, make: Callable[[], RunPlan]) -> RunPlan:
-        if self._last is not None and not self._last.is_done and self._last.error is None:
-            self._sender.finish(self._last)  # of a run that has failed: its arrays may still be on their way
-        self._plan = plan = make()
-        self._last = self._sender.check(plan.packs)
+    def fail_run(self, why: str) -> None:
+        is_open = self._is_open
+        self._calls, self._plan, self._is_open = 0, None, False
+        if is_open:
+            self._sender.fail(why)
+
+    def _open(self, run: int) -> None:
+        if not self._is_open:
+            self._sender.begin(run)
+            self._is_open = True
+
+    def _start(self, root: Function | None) -> RunPlan:
+        plan = RunPlan(root, self._data, self._pack_size)
+        self._sender.check(plan.described())
+        self._plan = plan
         return plan
 
-    def _send(self, packs: Sequence[Pack]) -> None:
+    def _send(self, plan: RunPlan, packs: Sequence[Pack]) -> None:
         for pack in packs:
-            self._last = self._sender.send(pack)
+            plan.sent += 1
+            self._sender.send(pack, plan.sent, len(plan.packs))
+        self._sender.waits_for(plan.next_rank())

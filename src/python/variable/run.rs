@@ -147,6 +147,10 @@ impl<'py> IntoPyObject<'py> for GradArgument {
 struct Callback(Py<PyAny>);
 
 impl CommunicatorBackwardCallback for Callback {
+    fn on_begin_backward(&self, run: u64) -> crate::Result<()> {
+        attached(|py| self.0.call_method1(py, "_on_begin_backward", (run,)).map(drop)).map_err(errors::carry)
+    }
+
     fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
         attached(|py| {
             self.0.call_method1(py, "on_finish_function_backward", (PyGraphFunction::new(f.clone()),)).map(drop)
@@ -156,6 +160,11 @@ impl CommunicatorBackwardCallback for Callback {
 
     fn on_finish_backward(&self) -> crate::Result<()> {
         attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
+    }
+
+    fn on_failed_backward(&self, run: u64, why: &str) {
+        // The error that ended the run is what the caller gets, not one of this.
+        let _ = attached(|py| self.0.call_method1(py, "_on_failed_backward", (run, why)).map(drop));
     }
 }
 

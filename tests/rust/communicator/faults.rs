@@ -240,7 +240,7 @@ fn networks_that_differ_are_an_error_at_the_end_of_backward() {
         errors.map(|e| (e.kind(), e.to_string()))
     });
     for errors in seen.into_iter().flatten() {
-        assert!(errors.iter().all(|(kind, told)| *kind == ErrorKind::Argument && told.contains("packs float32")));
+        assert!(errors.iter().all(|(kind, told)| *kind == ErrorKind::Argument && told.contains("packs 0: float32")));
     }
 }
 

@@ -2,7 +2,7 @@
 //! gradients that are summed while backward goes on.
 
 use nnrs::communicator::{CallbackOptions, CollectiveCall, Communicator, GradientReduction, Threads, Transport, WORLD};
-use nnrs::graph::{BackwardRun, FunctionRef};
+use nnrs::graph::{BackwardRun, CommunicatorBackwardCallback, FunctionRef};
 use nnrs::solver::{Momentum, Solver};
 use nnrs::{BackwardOptions, ForwardOptions, NdArray, Result, Variable, functions as f};
 use std::sync::{Arc, Condvar, Mutex};
@@ -142,6 +142,140 @@ fn a_callback_after_a_run_that_failed() {
     assert!(seen.unwrap().iter().all(|s| *s == expected));
 }
 
+/// Leaves of some values, and `e^first last`, summed.
+fn exponential(values: [f32; 2], size: usize, is_swapped: bool) -> Result<([Variable; 2], Variable)> {
+    let leaf = |v: f32| Ok::<_, nnrs::Error>(Variable::from_slice(&vec![v; size], [size].into())?.with_need_grad(true));
+    let [a, b] = [leaf(values[0])?, leaf(values[1])?];
+    let (first, last) = if is_swapped { (&b, &a) } else { (&a, &b) };
+    let y = f::sum(&(&f::exp(first)? * last)?, f::Sum::default())?;
+    Ok(([a, b], y))
+}
+
+fn run(y: &Variable, leaves: &[Variable], callbacks: &[&dyn CommunicatorBackwardCallback]) -> Result<Vec<f32>> {
+    leaves.iter().try_for_each(|v| v.grad().zero())?;
+    y.forward()?;
+    y.backward_with(BackwardRun { callbacks, ..Default::default() })?;
+    leaves.iter().map(|v| Ok(*v.grad().to_vec::<f32>()?.last().unwrap_or(&0.0))).collect()
+}
+
+fn each(pack_size: usize) -> CallbackOptions<'static> {
+    CallbackOptions { pack_size, ..Default::default() }
+}
+
+#[test]
+fn gradients_of_one_shape_in_another_order_are_an_error() {
+    let told = Threads::run(2, |comm| {
+        let (leaves, y) = exponential([2.0, 3.0], 1, comm.rank() == 1)?;
+        let reduced = comm.all_reduce_callback(&[leaves[0].grad(), leaves[1].grad()], each(1))?;
+        let told = run(&y, &leaves, &[&reduced]).unwrap_err();
+        comm.barrier()?;
+        Ok((told.kind(), told.to_string()))
+    });
+    for (kind, told) in told.unwrap() {
+        assert!(kind == nnrs::ErrorKind::Argument && told.contains("expected the same call on all ranks"), "{told}");
+    }
+}
+
+#[test]
+fn a_run_that_fails_on_one_rank_is_an_error_for_the_others() {
+    for size in [1, 2, 5000, 40_000] {
+        let seen = Threads::run(3, |comm| {
+            let (leaves, y) = exponential([1.0 + comm.rank() as f32, 3.0], size, false)?;
+            let gradients = [leaves[0].grad(), leaves[1].grad()];
+            let reduced = comm.all_reduce_callback(&gradients, each(1))?;
+            let mut found = vec![];
+            for failing in ["", "sum", "mul2", "exp", ""] {
+                gradients.iter().try_for_each(NdArray::zero)?;
+                y.forward()?;
+                let post = |f: &FunctionRef| match comm.rank() == 1 && f.name() == failing {
+                    true => Err(nnrs::Error::graph("a bad sample")),
+                    false => Ok(()),
+                };
+                let run = BackwardRun { callbacks: &[&reduced], post: Some(&post), ..Default::default() };
+                found.push(match y.backward_with(run) {
+                    Ok(()) => format!("{:?}", gradients.each_ref().map(|g| g.to_vec::<f32>().unwrap()[size - 1])),
+                    Err(e) => e.to_string(),
+                });
+            }
+            Ok(found)
+        });
+        let sums = [3.0 * (1f32.exp() + 2f32.exp() + 3f32.exp()), 1f32.exp() + 2f32.exp() + 3f32.exp()];
+        for (rank, found) in seen.unwrap().into_iter().enumerate() {
+            for told in &found[1..4] {
+                let expected = match rank {
+                    1 => "a bad sample",
+                    _ => {
+                        "Communicator::all_reduce_callback: rank 1 of the group has given its backward run up: a bad sample"
+                    }
+                };
+                assert_eq!(told.lines().next(), Some(expected));
+            }
+            for numbers in [&found[0], &found[4]] {
+                let got: Vec<f32> = numbers.trim_matches(['[', ']']).split(", ").map(|n| n.parse().unwrap()).collect();
+                assert!(got.iter().zip(sums).all(|(g, s)| (g - s).abs() < 1e-4 * s), "{got:?} {sums:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_callbacks_in_one_run_and_one_twice() {
+    let seen = Threads::run(2, |comm| {
+        let (leaves, y) = exponential([1.0 + comm.rank() as f32, 3.0], 40_000, false)?;
+        let [a, b] = leaves.each_ref().map(|v| comm.all_reduce_callback(&[v.grad()], CallbackOptions::default()));
+        let (a, b) = (a?, b?);
+        Ok([run(&y, &leaves, &[&a, &b])?, run(&y, &leaves, &[&b, &a, &b])?, run(&y, &leaves, &[&a, &a, &b])?])
+    });
+    let sums = [3.0 * (1f32.exp() + 2f32.exp()), 1f32.exp() + 2f32.exp()];
+    for got in seen.unwrap().into_iter().flatten() {
+        assert!(got.iter().zip(sums).all(|(g, s)| (g - s).abs() < 1e-4 * s), "{got:?} {sums:?}");
+    }
+}
+
+#[test]
+fn a_run_that_fails_with_callbacks_of_two_groups() {
+    let seen = Threads::run_over(Threads::world_within(3, Duration::from_secs(20)), |comm| {
+        comm.new_group("pair", &[0, 1])?;
+        let (leaves, y) = exponential([1.0, 3.0], 2, false)?;
+        let first = comm.all_reduce_callback(&[leaves[0].grad()], each(1))?;
+        let last =
+            comm.all_reduce_callback(&[leaves[1].grad()], CallbackOptions { group: "pair", ..Default::default() })?;
+        for failing in ["sum", "mul2"] {
+            y.forward()?;
+            let post = |f: &FunctionRef| match comm.rank() == 1 && f.name() == failing {
+                true => Err(nnrs::Error::graph("a bad sample")),
+                false => Ok(()),
+            };
+            let run = BackwardRun { callbacks: &[&first, &last], post: Some(&post), ..Default::default() };
+            assert!(y.backward_with(run).unwrap_err().to_string().contains("a bad sample"));
+            comm.barrier()?;
+        }
+        run(&y, &leaves, &[&first, &last])
+    });
+    let e = 1f32.exp();
+    for (got, ranks) in seen.unwrap().into_iter().zip([2.0, 2.0, 1.0]) {
+        assert!((got[0] - 9.0 * e).abs() < 1e-3 && (got[1] - ranks * e).abs() < 1e-3, "{got:?}");
+    }
+}
+
+#[test]
+fn what_flows_through_a_variable_whose_gradient_is_summed_is_ones_own() {
+    let seen = Threads::run(2, |comm| {
+        let a = Variable::from_slice(&vec![1.0 + comm.rank() as f32; 100_000], [100_000].into())?.with_need_grad(true);
+        let h = (&a * &Variable::from_slice(&[2.0f32], [1].into())?)?;
+        let y = f::sum(&(&h * &h)?, f::Sum::default())?;
+        let reduced = comm.all_reduce_callback(&[h.grad()], each(1))?;
+        for _ in 0..5 {
+            run(&y, std::slice::from_ref(&a), &[&reduced])?;
+            let own = 8.0 * (1.0 + comm.rank() as f32);
+            assert!(a.grad().to_vec::<f32>()?.iter().all(|g| *g == own));
+            assert!(h.grad().to_vec::<f32>()?.iter().all(|g| *g == 12.0));
+        }
+        Ok(())
+    });
+    seen.unwrap();
+}
+
 #[test]
 fn a_group_reduces_its_own() {
     let seen = Threads::run(3, |comm| {
@@ -221,9 +355,9 @@ fn packs_are_summed_while_backward_goes_on() {
         let affines = Mutex::new(0);
         let post = |f: &FunctionRef| {
             *affines.lock().unwrap() += (f.name() == "affine") as usize;
-            // The third of them is that of the first layer. The word on all packs, and the sum of the shared weight.
+            // The third of them is that of the first layer. The word on all packs, then that on the shared weight, and its sum.
             if f.name() == "affine" && *affines.lock().unwrap() == 3 {
-                assert!(moves.reach(2), "nothing was summed meanwhile");
+                assert!(moves.reach(3), "nothing was summed meanwhile");
             }
             Ok(())
         };
@@ -236,5 +370,5 @@ fn packs_are_summed_while_backward_goes_on() {
         let ranks: Vec<_> = Threads::world(2).into_iter().map(|t| s.spawn(move || work(t))).collect();
         ranks.into_iter().map(|r| r.join().unwrap().unwrap()).collect()
     });
-    assert_eq!(moves, [5, 5]); // the word, two packs; a word, a broadcast
+    assert_eq!(moves, [7, 7]); // the word, two packs with one each; a word, a broadcast
 }

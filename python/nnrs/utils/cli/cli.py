@@ -132,5 +132,5 @@ def _said(args: Any, text: str, status: int) -> int:
     where = "" if comm is None else f" (rank {comm.rank})"
     print(f"nnrs {args.command}{where}: {text}", file=sys.stderr)
     if comm is not None:
-        comm.abort(status)  # the others would wait
+        comm.abort()  # the others would wait
     return status
