@@ -19,6 +19,8 @@ HERE = "sync_batch_normalization"
 class _InOrder(PythonFunction):
     """What the functions here have in common: each output has the shape of the input of its number."""
 
+    name = "SyncBatchNormalization"
+
     def min_outputs(self) -> int:
         return 1
 
@@ -38,8 +40,6 @@ class _InOrder(PythonFunction):
 
 class _AllReduce(_InOrder):
     """The sum of an array over all processes; its gradient is the sum of their gradients."""
-
-    name = "AllReduce"
 
     def __init__(self, comm: Any, group: str) -> None:
         super().__init__()
@@ -67,8 +67,6 @@ class _AllReduce(_InOrder):
 class _Count(_InOrder):
     """How many elements each channel has."""
 
-    name = "Count"
-
     def __init__(self, channels: int) -> None:
         super().__init__()
         self._channels = channels
@@ -88,8 +86,6 @@ class _Count(_InOrder):
 
 class _MoveStatistics(_InOrder):
     """Gives mean and variance on, and moves the running ones: mean and variance of all, and how many they are of."""
-
-    name = "MoveStatistics"
 
     def __init__(self, mean: Variable, variance: Variable, decay_rate: float) -> None:
         super().__init__()

@@ -142,7 +142,8 @@ def _proto_of(ctx: Any) -> Any:
 
 def _load_states(ctx: Any, loaders: Any, nnp: Any, filename: Any, ext: str) -> None:
     """Note the states of solvers of a file in an archive; those of optimizers that the context has get them at once."""
-    from .load import _checkpoints, restore_optimizer_state
+    from ._links import restore_optimizer_state
+    from .load import _checkpoints
 
     name, data = filename if isinstance(filename, tuple) else (filename, nnp.read(filename))
     states = ctx.__dict__.setdefault("optimizer_states_checkpoint", OrderedDict())
