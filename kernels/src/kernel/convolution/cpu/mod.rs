@@ -4,6 +4,7 @@
 //! Every task grid and every order of summation follows from the sizes alone.
 
 mod bias;
+mod columns;
 mod correlate;
 mod depthwise;
 mod few;
@@ -96,14 +97,16 @@ impl Conv {
             lanes::dispatch::<T, _>(pointwise::PointwiseScratch { c: self, bytes: &bytes });
             let each = bytes.take();
             lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
-            return [each, each.max(bytes.get()).max(over)];
+            let forward = if columns::suits(self) { columns::scratch::<T>(self) } else { each };
+            return [forward, each.max(bytes.get()).max(over)];
         }
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
         let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
         let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
-        [correlate(&forward).max(fast(WinogradSizes::forward(self))), backward]
+        let direct = if columns::suits(self) { columns::scratch::<T>(self) } else { correlate(&forward) };
+        [direct.max(fast(WinogradSizes::forward(self))), backward]
     }
 
     /// y = x * w + bias.
@@ -117,6 +120,9 @@ impl Conv {
 
     /// As [`Self::forward`], without transforms. The sizes have been checked.
     pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+        if columns::suits(self) && !planes::suits(self) && !Depthwise::<T>::suits(self) {
+            return columns::forward(self, x, w, bias, y);
+        }
         let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.

@@ -14,8 +14,9 @@ pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: RowBand, x: *con
     let [d, h, _] = &g.axes;
     let x = x.wrapping_add(it.sample * g.x.sample);
     let top = (it.first * h.step) as isize + h.taps.iter().map(|t| t.0).min().unwrap_or(0);
-    let (planes, row) =
-        if g.layout == ChannelOrder::ChannelFirst { (channels, b.width) } else { (1, b.width * channels) };
+    // Channels last: of those side by side, which may be more than are copied.
+    let (planes, each) = if g.layout == ChannelOrder::ChannelFirst { (channels, 1) } else { (1, channels) };
+    let row = b.width * b.at[2];
     for c in 0..planes {
         for s in 0..d.taps.len() {
             let z = (it.slice * d.step) as isize + d.taps[s].0;
@@ -28,20 +29,19 @@ pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: RowBand, x: *con
                 }
                 let at = c * g.x.channel + z as usize * g.x.at[0] + y as usize * g.x.at[1];
                 // SAFETY: slice, row and channel are inside the tensor.
-                unsafe { padded_row(g, x.wrapping_add(at), channels, out) }
+                unsafe { padded_row(g, x.wrapping_add(at), each, b.at[2], out) }
             }
         }
     }
 }
 
-/// One source row from the first tap's column on.
+/// One source row from the first tap's column on, `channels` numbers of every `each`.
 #[inline]
-unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &mut [T]) {
+unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, each: usize, out: &mut [T]) {
     if out.is_empty() {
         return;
     }
     let axis = &g.axes[2];
-    let each = if g.layout == ChannelOrder::ChannelFirst { 1 } else { channels };
     let width = (out.len() / each) as isize;
     let low = axis.taps.iter().map(|t| t.0).min().unwrap_or(0);
     let from = (-low).clamp(0, width);
@@ -53,14 +53,15 @@ unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, out: &
     if run == 0 {
         return;
     }
-    if g.x.at[2] == each {
+    if g.x.at[2] == each && channels == each {
         // SAFETY: the columns are inside the row, and one after another.
         out.copy_from_slice(unsafe { std::slice::from_raw_parts(x.add(column * each), run * each) });
         return;
     }
     for (i, out) in out.chunks_exact_mut(each).enumerate() {
         // SAFETY: each column has `channels` numbers from x on.
-        out.copy_from_slice(unsafe { std::slice::from_raw_parts(x.add((column + i) * g.x.at[2]), each) });
+        out[..channels]
+            .copy_from_slice(unsafe { std::slice::from_raw_parts(x.add((column + i) * g.x.at[2]), channels) });
     }
 }
 
