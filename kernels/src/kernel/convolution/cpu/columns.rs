@@ -9,7 +9,7 @@ use crate::pool;
 use crate::pool::tasks::SendPtr;
 
 /// Points of all images, at most, and images: each is a product of its own.
-const POINTS: usize = 1 << 10;
+const POINTS: usize = 1 << 8;
 const IMAGES: usize = 4;
 /// Weights, at least, and channels that are made.
 const WEIGHTS: usize = 1 << 14;
