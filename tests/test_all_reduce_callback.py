@@ -239,6 +239,19 @@ def test_several_callbacks_in_one_run(size, pack_size):
     run_threads(2, work)
 
 
+def test_callbacks_of_groups_that_not_all_are_in():
+    def work(comm):
+        comm.new_group(("pair", [0, 1]))
+        a, b = two([3, 2])
+        y = F.sum(a * b)
+        y.forward()
+        callbacks = [comm.all_reduce_callback(a.grad, 1, group="pair"), comm.all_reduce_callback(b.grad, 1)]
+        y.backward(communicator_callbacks=callbacks)
+        return a.g[0], b.g[0]
+
+    assert run_threads(3, work) == [(4, 9), (4, 9), (2, 9)]
+
+
 def test_several_callbacks_of_a_run_that_fails():
     def work(comm):
         comm.new_group(("pair", [0, 1]))

@@ -211,7 +211,8 @@ impl PackSender {
         let all = self.members.runs.beside(&open.callback);
         let are_well: Vec<bool> = all.iter().map(|c| c.shared.tasks.wait().is_ok()).collect();
         for (callback, is_well) in all.iter().zip(are_well) {
-            if is_well && !callback.has_sent_all() && callback.shared.give_up() {
+            // A panic ends the communicator, which says it better.
+            if is_well && !std::thread::panicking() && !callback.has_sent_all() && callback.shared.give_up() {
                 let _ = self.submit(callback, said.clone(), |_, _| Ok(())); // nobody asks how it ends
             }
         }

@@ -31,7 +31,7 @@ pub(super) struct OpenCallback {
     pub(super) group: Arc<str>,
     pub(super) transport: Arc<dyn Transport>,
     pub(super) shared: Arc<SharedRun>,
-    /// No other open one has it.
+    /// No other open one of its group has it.
     pub(super) number: usize,
     /// The rank of the function whose end its next pack waits for; -1: the run's.
     next_rank: AtomicI64,
@@ -58,13 +58,14 @@ impl OpenRuns {
     }
 
     /// A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order, so its number
-    /// is the same on all ranks.
+    /// is the same on all ranks of its group.
     pub(super) fn join(&self, run: u64, group: &Arc<str>, transport: &Arc<dyn Transport>) -> Arc<OpenCallback> {
         let mut open = self.lock();
         let there = open.iter().find(|c| c.run == run && c.group == *group);
         let shared = there.map_or_else(Default::default, |c| c.shared.clone());
+        let number = open.iter().filter(|c| c.group == *group).count();
         let (group, transport, next_rank) = (group.clone(), transport.clone(), BEGIN.into());
-        let made = Arc::new(OpenCallback { run, group, transport, shared, number: open.len(), next_rank });
+        let made = Arc::new(OpenCallback { run, group, transport, shared, number, next_rank });
         open.push(made.clone());
         made
     }
@@ -92,12 +93,12 @@ mod tests {
         let (runs, alone): (_, Arc<dyn Transport>) = (OpenRuns::default(), Arc::new(Alone));
         let join = |run, group: &str| runs.join(run, &group.into(), &alone);
         let all = [join(7, "world"), join(7, "world"), join(8, "world"), join(7, "pair")];
-        assert_eq!(all.each_ref().map(|c| c.number), [0, 1, 2, 3]);
+        assert_eq!(all.each_ref().map(|c| c.number), [0, 1, 2, 0]);
         let shares = |i: usize| Arc::ptr_eq(&all[0].shared, &all[i].shared);
         assert_eq!([shares(1), shares(2), shares(3)], [true, false, false]);
         assert!(all[0].shared.give_up() && !all[1].shared.give_up() && all[3].shared.give_up());
         [(0, -1), (1, NOTHING), (3, 5)].into_iter().for_each(|(i, rank)| all[i].waits_for(rank));
-        assert_eq!(runs.beside(&all[1]).iter().map(|c| c.number).collect::<Vec<_>>(), [3, 0, 1]);
+        assert_eq!(runs.beside(&all[1]).iter().map(|c| c.number).collect::<Vec<_>>(), [0, 0, 1]);
         assert_eq!(all.each_ref().map(|c| c.has_sent_all()), [false, true, false, false]);
         all.iter().for_each(|c| runs.leave(c));
         assert!(runs.lock().is_empty());

@@ -125,7 +125,7 @@ class Communicator(Membership):
         number of runs.
 
         All processes send the same gradients in the same order. Graphs that differ in it, and a run that fails on one
-        process, are an `ArgumentError` on all of them, after which they may go on, with that step left out.
+        process before its last gradients have gone, are an `ArgumentError` on all of them, after which they may go on, with that step left out.
 
         Args:
             data: Gradients: an NdArray or a list of them.
@@ -227,7 +227,7 @@ class _PackSender:
         """Let a pack be added up, the `number`-th of `count`."""
         s, comm = self._settings, self._comm
         name = f"{number} of {count}; callback {self._open.number}"
-        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, name)
+        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, f"{s.group} {name}")
         self._puts += made.puts
         sent = self._submit(f"pack {name}", made.steps, is_free=made.is_free)
         if not made.is_free:

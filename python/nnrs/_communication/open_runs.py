@@ -25,7 +25,7 @@ class OpenCallback:
     def __init__(self, run: int, group: str, transport: Transport, shared: SharedRun, number: int) -> None:
         self.run, self.group, self.transport, self.shared = run, group, transport, shared
         self.number = number
-        """No other open one has it."""
+        """No other open one of its group has it."""
         self.next_rank = math.inf
         """The rank of the function whose end its next pack waits for; that of all is infinite, of none minus that."""
 
@@ -39,10 +39,11 @@ class OpenRuns:
     def join(self, run: int, group: str, transport: Transport) -> OpenCallback:
         """A callback joins a run that begins.
 
-        Runs begin and end like brackets, with their callbacks in one order, so its number is the same everywhere.
+        Runs begin and end like brackets, with their callbacks in one order, so its number is the same in all of the group.
         """
-        shared = next((c.shared for c in self._callbacks if (c.run, c.group) == (run, group)), SharedRun())
-        made = OpenCallback(run, group, transport, shared, len(self._callbacks))
+        there = [c for c in self._callbacks if c.group == group]
+        shared = next((c.shared for c in there if c.run == run), SharedRun())
+        made = OpenCallback(run, group, transport, shared, len(there))
         self._callbacks.append(made)
         return made
 
