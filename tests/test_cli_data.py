@@ -96,6 +96,21 @@ def test_places_that_are_no_caches(run: Run) -> None:
         ("a.csv", "none/a.cache"),
     ):
         assert run("conv_dataset", *args) == 1, args
+    os.mkdir("ds")
+    write_csv("ds/data.csv")
+    Path("ds", "0.npy").write_text("x")
+    os.mkdir("other")
+    Path("other", "1.npy").write_text("x")
+    for args in (  # what would be deleted is no cache
+        ("ds/data.csv", ""),
+        ("ds/data.csv", "none/.."),
+        ("-F", "ds/data.csv", "."),
+        ("-F", "ds/data.csv", ".."),
+        ("-F", "ds/data.csv", "ds"),
+        ("-F", "ds/data.csv", "other"),
+    ):
+        assert run("conv_dataset", *args) == 1, args
+    assert sorted(os.listdir("ds")) == ["0.npy", "data.csv"] and os.listdir("other") == ["1.npy"]
     assert Path("file.cache").read_text() == Path("mine.cache", "letter.txt").read_text() == "x"
     with pytest.raises(SystemExit):
         run("conv_dataset", "-t", 0, "a.csv", "a.cache")

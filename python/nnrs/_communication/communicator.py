@@ -125,7 +125,8 @@ class Communicator(Membership):
         number of runs.
 
         All processes send the same gradients in the same order. Graphs that differ in it, and a run that fails on one
-        process before its last gradients have gone, are an `ArgumentError` on all of them, after which they may go on, with that step left out.
+        process before its last gradients have gone, are an `ArgumentError` on all of them, after which they may go on,
+        with that step left out.
 
         Args:
             data: Gradients: an NdArray or a list of them.

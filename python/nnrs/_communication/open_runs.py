@@ -39,7 +39,7 @@ class OpenRuns:
     def join(self, run: int, group: str, transport: Transport) -> OpenCallback:
         """A callback joins a run that begins.
 
-        Runs begin and end like brackets, with their callbacks in one order, so its number is the same in all of the group.
+        Runs begin and end like brackets, with their callbacks in one order, so all of the group give it one number.
         """
         there = [c for c in self._callbacks if c.group == group]
         shared = next((c.shared for c in there if c.run == run), SharedRun())

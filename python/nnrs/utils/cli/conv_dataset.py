@@ -21,7 +21,7 @@ def conv_dataset_command(args: Any) -> None:
     kind = os.path.splitext(args.source)[1].lower()
     if kind not in (".csv", ".cache"):
         raise ArgumentError(message(args.command, "source", "a .csv file or .cache folder", repr(args.source)))
-    _check_place(args.command, args.destination, args.force)
+    _check_place(args.command, args.destination, args.source, args.force)
     if "://" not in args.source and not os.path.exists(args.source):
         raise MissingFileError(message(args.command, "source", f"there is no {args.source!r}"))
     with states_as_bar(None):
@@ -31,14 +31,24 @@ def conv_dataset_command(args: Any) -> None:
     print(f"Normalize:      {args.normalize}")
 
 
-def _check_place(command: str, path: str, force: bool) -> None:
-    if not os.path.lexists(path):
+def _check_place(command: str, path: str, source: str, force: bool) -> None:
+    target = os.path.abspath(path)
+    if not path or not os.path.basename(target):
+        raise ArgumentError(message(command, "destination", "the name of a folder", repr(path)))
+    for inside, what in ((os.getcwd(), "this folder"), (os.path.dirname(os.path.abspath(source)), "the source")):
+        if os.path.commonpath([target, inside]) == target:
+            raise FileError(message(command, "destination", f"{what} lies in {path!r}: it would be deleted"))
+    if not os.path.lexists(target):
         return
+    path = target
     if not os.path.isdir(path) or os.path.islink(path):
         raise FileError(message(command, "destination", f"{path!r} is there and no folder: delete it first"))
     if not force:
         raise FileError(message(command, "destination", f"{path!r} is there", hint="-F writes it anew"))
-    others = [name for name in os.listdir(path) if not _is_of_a_cache(name)]
+    names = os.listdir(path)
+    others = [name for name in names if not _is_of_a_cache(name)]
+    if names and not any(name.startswith("cache_index") for name in names):
+        others = names
     if others:
         text = f"{path!r} has other files than a cache, such as {others[0]!r}: they would be deleted"
         raise FileError(message(command, "destination", text))
