@@ -26,7 +26,7 @@ impl Communicator {
     /// several functions share are no exception. When the run returns, all have been summed. The gradient of a variable that
     /// is no leaf goes when the function that made it has read it: what flows on is this rank's own. The callback may be used
     /// for any number of runs. All ranks have to send the same gradients in the same order: graphs that differ in it, and a
-    /// run that fails on one rank, are an error on all of them, after which they may go on.
+    /// run that fails on one rank before its last gradients have gone, are an error on all of them, after which they may go on.
     ///
     /// # Errors
     /// A `pack_size` of 0; an unknown group.

@@ -13,7 +13,7 @@ from .._modes import get_current_context
 from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
-from .line import NOTHING_MORE, Collective, DisagreementError, agree
+from .line import NOTHING_MORE, Collective, DisagreementError, agreed
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
 from .open_runs import OpenCallback
@@ -280,12 +280,7 @@ class _PackSender:
     ) -> Collective:
         of, name = of or self._open, self._settings.name
         t = of.transport
-
-        def whole() -> Steps:
-            yield from agree(t, name, said)
-            yield from steps()
-
-        sent = self._comm._line.submit(name, of.group, t, whole, is_free, of.shared)
+        sent = self._comm._line.submit(name, of.group, t, lambda: agreed(t, name, said, steps), is_free, of.shared)
         of.shared.last = sent
         return sent
 

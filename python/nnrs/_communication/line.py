@@ -207,6 +207,12 @@ def _later(steps: Callable[[], Steps]) -> Iterator[None]:
     yield from steps()
 
 
+def agreed(t: Transport, name: str, said: str, steps: Callable[[], Steps]) -> Steps:
+    """The moves of a collective, behind the word with which it begins."""
+    yield from agree(t, name, said)
+    yield from steps()
+
+
 def agree(t: Transport, name: str, said: str) -> Steps:
     """Goes on when all processes have come to this collective; an error where they do not all say the same of it."""
     if t.size == 1:

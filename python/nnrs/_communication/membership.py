@@ -17,7 +17,7 @@ from .._errors import (
     describe,
     message,
 )
-from .line import Collective, Line, agree
+from .line import Line, agreed
 from .open_runs import OpenRuns
 from .reductions import Steps
 from .transport import Alone, Transport
@@ -180,21 +180,8 @@ class Membership:
         """Do a collective, if this process is in the group."""
         t = self._member(f"{self.name}.{name}", group).transport
         if t is not None:
-            self._line.wait(self._submit(name, group, t, said, steps))
-
-    def _submit(
-        self,
-        name: str,
-        group: str,
-        t: Transport,
-        said: str,
-        steps: Callable[[Transport], Steps],
-    ) -> Collective:
-        def whole() -> Steps:
-            yield from agree(t, name, self._settled(said, t))
-            yield from steps(t)
-
-        return self._line.submit(name, group, t, whole)
+            word = self._settled(said, t)
+            self._line.wait(self._line.submit(name, group, t, lambda: agreed(t, name, word, lambda: steps(t))))
 
     def _settled(self, said: str, t: Transport) -> str:
         """What processes compare of a collective, with the settings of the communicator."""

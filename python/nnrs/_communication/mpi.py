@@ -22,7 +22,7 @@ class _Link:
 
     def __init__(self, comm: Any, control: Control, local_rank: int) -> None:
         self.comm, self.control, self.local_rank = comm, control, local_rank
-        self.is_taken = True
+        self.is_taken = False
         self.moves = 0
         """How many have begun and are not over."""
         self.subsets: dict[tuple[int, ...], list[_Link]] = {}

@@ -67,13 +67,18 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
 /// It is user code.
 pub(crate) fn function(f: &FunctionRef) -> Result<Message> {
     let kind = f.class_name();
-    if f.function().on_variables().is_some() && kind == "SyncBatchNormalization" {
-        let e = Error::unsupported("a file cannot hold a batch normalization over several processes");
-        return Err(e.hint("build the network of the file with batch_normalization, which has the same parameters"));
-    }
     if f.function().on_variables().is_some() {
-        let e = Error::unsupported(format!("'{kind}' is user code, which a file cannot hold"));
-        return Err(e.hint("save the part of the network before it, or write it with functions of nnrs"));
+        let (what, hint) = match kind {
+            "SyncBatchNormalization" => (
+                "a file cannot hold a batch normalization over several processes".into(),
+                "build the network of the file with batch_normalization, which has the same parameters",
+            ),
+            _ => (
+                format!("'{kind}' is user code, which a file cannot hold"),
+                "save the part of the network before it, or write it with functions of nnrs",
+            ),
+        };
+        return Err(Error::unsupported(what).hint(hint));
     }
     let mut message = Message::new("Function")?;
     message.set("type", kind);

@@ -40,15 +40,13 @@ def _check_place(command: str, path: str, source: str, force: bool) -> None:
             raise FileError(message(command, "destination", f"{what} lies in {path!r}: it would be deleted"))
     if not os.path.lexists(target):
         return
-    path = target
-    if not os.path.isdir(path) or os.path.islink(path):
+    if not os.path.isdir(target) or os.path.islink(target):
         raise FileError(message(command, "destination", f"{path!r} is there and no folder: delete it first"))
     if not force:
         raise FileError(message(command, "destination", f"{path!r} is there", hint="-F writes it anew"))
-    names = os.listdir(path)
-    others = [name for name in names if not _is_of_a_cache(name)]
-    if names and not any(name.startswith("cache_index") for name in names):
-        others = names
+    names = os.listdir(target)
+    has_index = any(name.startswith("cache_index") for name in names)
+    others = [name for name in names if not (has_index and _is_of_a_cache(name))]
     if others:
         text = f"{path!r} has other files than a cache, such as {others[0]!r}: they would be deleted"
         raise FileError(message(command, "destination", text))

@@ -93,19 +93,19 @@ impl Conv {
         };
         let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
         let over = scratch::counted(over * size_of::<T>());
+        let columns = columns::suits(self).then(|| columns::scratch::<T>(self));
         if pointwise::suits(self) {
             lanes::dispatch::<T, _>(pointwise::PointwiseScratch { c: self, bytes: &bytes });
             let each = bytes.take();
             lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
-            let forward = if columns::suits(self) { columns::scratch::<T>(self) } else { each };
-            return [forward, each.max(bytes.get()).max(over)];
+            return [columns.unwrap_or(each), each.max(bytes.get()).max(over)];
         }
         let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
         let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
         let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
-        let direct = if columns::suits(self) { columns::scratch::<T>(self) } else { correlate(&forward) };
+        let direct = columns.unwrap_or_else(|| correlate(&forward));
         [direct.max(fast(WinogradSizes::forward(self))), backward]
     }
 
@@ -120,21 +120,22 @@ impl Conv {
 
     /// As [`Self::forward`], without transforms. The sizes have been checked.
     pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        if columns::suits(self) && !planes::suits(self) && !Depthwise::<T>::suits(self) {
-            return columns::forward(self, x, w, bias, y);
-        }
-        let (g, x, w, y) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        let g = Geometry::forward(self);
+        let (from, with, to) = (SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
-            return unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x, w, y, bias }.run() };
+            return unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
         }
         if Depthwise::<T>::suits(self) {
             // SAFETY: the sizes were checked.
-            return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x, w, y, bias }.run() };
+            return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
+        }
+        if columns::suits(self) {
+            return columns::forward(self, x, w, bias, y);
         }
         if pointwise::suits(self) {
             return (0..self.group).for_each(|i| {
-                let p = Pointwise::forward(self, i, x, w, y);
+                let p = Pointwise::forward(self, i, from, with, to);
                 let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
                 // SAFETY: the sizes were checked.
                 unsafe { Pointwise { bias, ..p }.run() }
@@ -142,8 +143,8 @@ impl Conv {
         }
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
-            let (x, w, y) =
-                (x.add(i * g.channels * g.x.channel), w.add(i * g.lanes * g.w.lane), y.add(i * g.lanes * g.y.channel));
+            let (x, w) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));
+            let y = to.add(i * g.lanes * g.y.channel);
             // SAFETY: the sizes were checked.
             unsafe { Correlate { g: &g, x, w, bias, y, output: Output::Write }.run() }
         }
