@@ -252,6 +252,40 @@ def test_callbacks_of_groups_that_not_all_are_in():
     assert run_threads(3, work) == [(4, 9), (4, 9), (2, 9)]
 
 
+def test_a_run_inside_the_end_of_another_callback():
+    """It took the number, and the memory, of a callback that was still open."""
+
+    def work(comm):
+        leaves = two(range(1, 7))
+        a, b, c, d, e, f = leaves
+
+        class Inner(C.CommunicatorBackwardCallback):
+            def on_finish_backward(self):
+                z = F.sum(e * 100 + f * 100)
+                z.forward()
+                z.backward(communicator_callbacks=comm.all_reduce_callback([e.grad, f.grad], 1 << 20))
+
+        y = F.sum(a * 2 + b * 2 + c * 3 + d * 3)
+        first, last = (comm.all_reduce_callback([v.grad, w.grad], 1 << 20) for v, w in ((a, b), (c, d)))
+        y.forward()
+        y.backward(communicator_callbacks=[first, Inner(), last])
+        return [v.g[0] for v in leaves]
+
+    assert run_threads(2, work) == [[4, 4, 6, 6, 200, 200]] * 2
+
+
+def test_the_older_sum_of_parameters_that_are_one_on_one_process_only():
+    def work(comm):
+        v, u = (nn.Variable.from_numpy_array([1.0], grad=[2.0]) for _ in range(2))
+        parameters = {"w": v, "b": v if comm.rank else u}
+        comm.add_context_and_parameters((nn.get_current_context(), parameters))
+        with pytest.raises(ValueError, match="expected the same call on all processes"):
+            comm.allreduce()
+        comm.barrier()
+
+    run_threads(2, work)
+
+
 def test_several_callbacks_of_a_run_that_fails():
     def work(comm):
         comm.new_group(("pair", [0, 1]))

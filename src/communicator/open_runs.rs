@@ -63,7 +63,8 @@ impl OpenRuns {
         let mut open = self.lock();
         let there = open.iter().find(|c| c.run == run && c.group == *group);
         let shared = there.map_or_else(Default::default, |c| c.shared.clone());
-        let number = open.iter().filter(|c| c.group == *group).count();
+        let is_free = |n: &usize| !open.iter().any(|c| c.group == *group && c.number == *n);
+        let number = (0..open.len()).find(is_free).unwrap_or(open.len());
         let (group, transport, next_rank) = (group.clone(), transport.clone(), BEGIN.into());
         let made = Arc::new(OpenCallback { run, group, transport, shared, number, next_rank });
         open.push(made.clone());
@@ -100,7 +101,10 @@ mod tests {
         [(0, -1), (1, NOTHING), (3, 5)].into_iter().for_each(|(i, rank)| all[i].waits_for(rank));
         assert_eq!(runs.beside(&all[1]).iter().map(|c| c.number).collect::<Vec<_>>(), [0, 0, 1]);
         assert_eq!(all.each_ref().map(|c| c.has_sent_all()), [false, true, false, false]);
-        all.iter().for_each(|c| runs.leave(c));
+        runs.leave(&all[0]);
+        let more = [join(9, "world"), join(9, "world")];
+        assert_eq!(more.each_ref().map(|c| c.number), [0, 3]); // 1 and 2 are still open
+        all[1..].iter().chain(&more).for_each(|c| runs.leave(c));
         assert!(runs.lock().is_empty());
     }
 }

@@ -75,8 +75,10 @@ class Communicator(Membership):
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """Add up the gradients of the registered parameters over all processes; `all_reduce` is the newer one."""
         registered = [(name, v.grad) for _, parameters in self._registered for name, v in parameters.items()]
-        said = ", ".join(f"{name!r} {described([grad])}" for name, grad in registered)
-        self._sum("allreduce", said, distinct([grad for _, grad in registered]), division, inplace, WORLD)
+        arrays = distinct([grad for _, grad in registered])
+        number = {grad: i for i, grad in enumerate(arrays)}  # names may share one
+        said = ", ".join(f"{name!r}: {number[grad]} {described([grad])}" for name, grad in registered)
+        self._sum("allreduce", said, arrays, division, inplace, WORLD)
 
     def reduce(self, data: Arrays, dst: int, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes the sum of it over all processes on rank `dst` (of the world), and stays elsewhere."""

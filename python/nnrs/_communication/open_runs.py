@@ -43,7 +43,8 @@ class OpenRuns:
         """
         there = [c for c in self._callbacks if c.group == group]
         shared = next((c.shared for c in there if c.run == run), SharedRun())
-        made = OpenCallback(run, group, transport, shared, len(there))
+        number = min(set(range(len(there) + 1)) - {c.number for c in there})
+        made = OpenCallback(run, group, transport, shared, number)
         self._callbacks.append(made)
         return made
 
