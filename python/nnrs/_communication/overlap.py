@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -20,9 +19,9 @@ class Sender(Protocol):
     def begin(self, run: int) -> None: ...
     def check(self, packs: str) -> None: ...
     def send(self, pack: Pack, number: int, count: int) -> None: ...
-    def waits_for(self, rank: float) -> None: ...
     def advance(self) -> None: ...
     def finish(self) -> None: ...
+    def close(self) -> None: ...
     def fail(self, why: str) -> None: ...
 
 
@@ -84,11 +83,6 @@ class RunPlan:
         """All packs that have not gone."""
         return self.packs[self.sent :]
 
-    def next_rank(self) -> float:
-        """The rank of the function whose end the next pack waits for; -1 for the end of the run."""
-        rest = self.rest()
-        return min(self._final.get(g, -1) for g in rest[0]) if rest else -math.inf
-
 
 def _grad(v: Variable) -> NdArray:
     return v.grad
@@ -136,14 +130,22 @@ class GradientExchange:
         self._sender.advance()
 
     def finish_run(self) -> None:
+        is_told_of_ends = self._calls > 0
         self._calls = max(self._calls - 1, 0)
         if self._calls:
             return
         self._open(0)
         plan = self._plan or self._start(None)
         self._send(plan, plan.rest())
-        self._plan, self._is_open = None, False
+        self._plan = None
         self._sender.finish()
+        if not is_told_of_ends:
+            self.close_run()
+
+    def close_run(self) -> None:
+        if self._is_open and not self._calls:
+            self._is_open = False
+            self._sender.close()
 
     def fail_run(self, why: str) -> None:
         is_open = self._is_open
@@ -166,4 +168,3 @@ class GradientExchange:
         for pack in packs:
             plan.sent += 1
             self._sender.send(pack, plan.sent, len(plan.packs))
-        self._sender.waits_for(plan.next_rank())
