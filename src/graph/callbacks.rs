@@ -104,7 +104,8 @@ impl<'a> ToldCallbacks<'a> {
     /// Also where one fails all the others know: what they count is the same wherever the run has begun.
     fn begin(&mut self) -> Result<()> {
         self.begun = self.callbacks.len();
-        self.callbacks.iter().fold(Ok(()), |result, c| result.and(c.on_begin_backward(self.run)))
+        let told: Vec<Result<()>> = self.callbacks.iter().map(|c| c.on_begin_backward(self.run)).collect();
+        told.into_iter().collect()
     }
 
     /// `f` is done.

@@ -119,7 +119,7 @@ class GradientExchange:
     def finish_function(self, f: Function) -> None:
         plan = self._plan
         if not self._calls:  # by a callback that only hands on what it is told of functions
-            if plan is not None and not plan.goes_on(f):
+            if self._is_open and (plan is None or not plan.goes_on(f)):
                 self.fail_run("another run has begun")
                 plan = None
             self._open(0)
