@@ -19,7 +19,7 @@ from .._errors import (
 )
 from .._messages import Message, message_class
 from ..logger import logger
-from ..parameter import get_parameters, parameter_scope, pop_parameter, set_parameter
+from ..parameter import get_parameters, parameter_scope, set_parameter
 from ._network_pass import PassFunction, PassNetwork, PassVariable
 
 __all__ = ["NnpLoader", "NnpNetwork", "NnpNetworkPass"]
@@ -55,7 +55,7 @@ class NnpNetwork:
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
-        _put(parameters, scope)
+        _core.call_in_scope(here, "", lambda: _put(parameters, scope))
         for name in frozen & parameters.keys():
             parameters[name].need_grad = False
 
@@ -102,20 +102,12 @@ def _parameters(scope: Any) -> list[tuple[str, Any]]:
 
 
 def _put(parameters: dict[str, Any], scope: Any) -> None:
-    """Put parameters into the current scope and into `scope`, if there is one; on errors into neither."""
-    before = get_parameters(grad_only=False)
-    try:
-        for name, v in parameters.items():
-            set_parameter(name, v)
-        if scope is not None:
-            with parameter_scope("", scope):
-                _put(parameters, None)
-    except BaseException:
-        for name in get_parameters(grad_only=False).keys() - before.keys():
-            pop_parameter(name)
-        for name, v in before.items():
-            set_parameter(name, v)
-        raise
+    """Put parameters into the current scope and into `scope`, if there is one."""
+    for name, v in parameters.items():
+        set_parameter(name, v)
+    if scope is not None:
+        with parameter_scope("", scope):
+            _put(parameters, None)
 
 
 class _LoadedNetwork:
