@@ -28,6 +28,7 @@ from ._errors import (
     MissingFileError,
     MissingPackageError,
     describe,
+    is_of_user_code,
     message,
     reason,
 )
@@ -126,7 +127,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
         try:
             yield temporary
         except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
-            if isinstance(error, Error) and not isinstance(error, FileError):
+            if is_of_user_code(error) or isinstance(error, Error) and not isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
         if mode is not None:
@@ -235,6 +236,8 @@ def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str,
     except (FormatError, FileError, MissingPackageError, MemoryError):
         raise
     except Exception as error:
+        if is_of_user_code(error):
+            raise
         raise _broken(function, source, ext, error) from error
 
 
@@ -267,6 +270,8 @@ def _check_readable(function: str, source: PathOrFile) -> int:
         with open(path, "rb"):
             return os.path.getsize(path)
     except OSError as error:
+        if is_of_user_code(error):
+            raise
         raise FileError(message(function, "path", f"cannot open {path!r}: {error.strerror}")) from error
 
 
