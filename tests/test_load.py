@@ -284,11 +284,30 @@ def test_arguments_of_load_are_not_a_fault_of_the_file(tmp_path, monkeypatch):
         with pytest.raises(TypeError, match=f"load: argument '{next(iter(options))}'") as e:
             load(tmp_path / "a.nntxt", **options)
         assert isinstance(e.value, nn.Error)
-    with pytest.raises(ValueError, match="argument 'batch_size': expected 1 or more, got 0"):
-        load(tmp_path / "a.nntxt", batch_size=0)
+    for size, says in ((0, "1 or more, got 0"), (2**63, f"{2**63 - 1} at most, got {2**63}")):
+        with pytest.raises(ValueError, match=f"load: argument 'batch_size': expected {says}"):
+            load(tmp_path / "a.nntxt", batch_size=size)
+    with pytest.raises(ModuleNotFoundError, match="load: argument 'context': expected one of 'cpu', .*, got 'nope:1'"):
+        load(tmp_path / "a.nntxt", context="nope:1")
     monkeypatch.setattr("nnrs.utils._load_contexts.get_extension_context", no_gpu)
     with pytest.raises(NotImplementedError, match="^no GPU"):
         load(tmp_path / "a.nntxt", context="cudnn")
+
+
+def test_errors_of_readers_name_their_own_arguments(tmp_path):
+    (tmp_path / "bad.nnp").write_bytes(b"no archive")
+    readers = {"load: argument 'filenames'": load, "NnpLoader: argument 'filepath'": NnpLoader}
+    readers["load: argument 'filename'"] = nn.core.graph_def.load
+    for head, read in readers.items():
+        for source in (None, 3, tmp_path, tmp_path / "none.nnp", tmp_path / "a.csv", tmp_path / "bad.nnp"):
+            with pytest.raises((ValueError, TypeError, OSError), match=f"^{head}: ") as e:
+                read(source)
+            assert isinstance(e.value, nn.Error)
+    loader = NnpLoader(written(tmp_path))
+    with pytest.raises(ValueError, match="^get_network: argument 'batch_size': expected 1 or more, got 0"):
+        loader.get_network("training", batch_size=0)
+    with pytest.raises(TypeError, match="^get_network: argument 'callback': expected a NnpNetworkPass, got int 3"):
+        loader.get_network("training", callback=3)
 
 
 def no_gpu(*args, **kwargs):

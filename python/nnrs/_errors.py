@@ -219,6 +219,12 @@ def check_integer(function: str, argument: str, value: Any, least: int | None = 
     return number
 
 
+def check_batch_size(function: str, value: Any) -> None:
+    """Raise unless `value` is None, or a number of samples that an array's shape can have."""
+    if value is not None and check_integer(function, "batch_size", value, 1) > sys.maxsize:
+        raise ArgumentError(message(function, "batch_size", f"{sys.maxsize} at most", value))
+
+
 MOST_AXES = 64
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core, _files, solvers
 from .._borrowed import borrower
-from .._errors import ArgumentError, check_integer, check_type, described_by_a_file, message
+from .._errors import ArgumentError, check_batch_size, check_type, described_by_a_file, message
 from .._messages import message_class
 from .._modes import context_scope, get_current_context, set_default_context
 from ..core.graph_def import ProtoGraph
@@ -96,8 +96,7 @@ def _load(
     link: bool,
 ) -> Any:
     here = "load"
-    if batch_size is not None:
-        check_integer(here, "batch_size", batch_size, 1)
+    check_batch_size(here, batch_size)
     if context is not None:
         check_type(here, "context", context, str, "a name such as 'cudnn:1'")
     info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
@@ -150,7 +149,7 @@ def _read(function: str, filenames: Any, extension: str, parameter_only: bool) -
     proto, states = kind(), OrderedDict[str, Any]()
     records: dict[str, Any] = {}
     for one in filenames if isinstance(filenames, (list, tuple)) else [filenames]:
-        found = _files.read_nnabla(function, one, extension)
+        found = _files.read_nnabla(function, one, extension, "filenames")
         if not parameter_only:
             proto.MergeFrom(kind._of(found.message))
         records.update({r[0]: r for r in found.parameters})
