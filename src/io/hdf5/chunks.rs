@@ -42,7 +42,7 @@ pub(super) struct Chunked<'a> {
 }
 
 /// One piece of an array.
-pub(super) struct Chunk<'a> {
+pub(super) struct StoredChunk<'a> {
     stored: &'a [u8],
     /// A bit for each filter that it did not go through.
     mask: u64,
@@ -53,7 +53,7 @@ pub(super) struct Chunk<'a> {
 
 impl Chunked<'_> {
     /// All chunks of a tree, and for how many of an array's bytes there is none. Nothing is unpacked.
-    pub fn list<'a>(&self, source: &FileBytes<'a>, root: u64, bytes: usize) -> Result<(Vec<Chunk<'a>>, usize)> {
+    pub fn list<'a>(&self, source: &FileBytes<'a>, root: u64, bytes: usize) -> Result<(Vec<StoredChunk<'a>>, usize)> {
         let (mut chunks, mut left) = (Vec::new(), bytes);
         let chunk_bytes = self.bytes()?;
         tree::visit(source, root, 1, 8 + 8 * (self.chunk.len() + 1), |key, address| {
@@ -67,7 +67,7 @@ impl Chunked<'_> {
             }
             let here = part.iter().product::<usize>() * self.size;
             left = left.checked_sub(here).ok_or_else(|| broken("chunks overlap"))?;
-            chunks.push(Chunk { stored: source.values(address, stored)?, mask, at, part });
+            chunks.push(StoredChunk { stored: source.values(address, stored)?, mask, at, part });
             Ok(())
         })?;
         Ok((chunks, left))
@@ -88,7 +88,7 @@ impl Chunked<'_> {
         n.filter(|n| *n > 0).ok_or_else(|| broken("a chunk has no size that a computer can hold"))
     }
 
-    fn unfiltered(&self, chunk: &Chunk) -> Result<Vec<u8>> {
+    fn unfiltered(&self, chunk: &StoredChunk) -> Result<Vec<u8>> {
         let bytes = self.bytes()?;
         let mut values = chunk.stored.to_vec();
         for (_, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| chunk.mask >> i & 1 == 0) {
@@ -105,7 +105,7 @@ impl Chunked<'_> {
     }
 
     /// Copies the rows of a chunk that lie in the array into the array's bytes.
-    pub fn place(&self, chunk: &Chunk, to: &mut [u8]) -> Result<()> {
+    pub fn place(&self, chunk: &StoredChunk, to: &mut [u8]) -> Result<()> {
         let (values, at, part) = (self.unfiltered(chunk)?, &chunk.at, &chunk.part);
         let last = part.len() - 1;
         let row = part[last] * self.size;
