@@ -78,11 +78,14 @@ pub(super) fn agree(
         let others = texts.iter().enumerate().filter(|(rank, _)| *rank != t.rank());
         let notices: Vec<Notice> = others.filter_map(|(rank, text)| Notice::read(rank, text)).collect();
         let error = hear(&notices);
-        match error {
-            _ if said.starts_with(NOTICE) => return Ok(()),
-            _ if notices.is_empty() => return Err(Stop::Disagreement(disagreement(t.rank(), name, texts))),
-            Some(error) => return Err(Stop::Disagreement(error)),
-            None => {}
+        if said.starts_with(NOTICE) {
+            return Ok(());
+        }
+        if notices.is_empty() {
+            return Err(Stop::Disagreement(disagreement(t.rank(), name, texts)));
+        }
+        if let Some(error) = error {
+            return Err(Stop::Disagreement(error));
         }
     }
 }
@@ -156,13 +159,17 @@ mod tests {
         let [a, b] = around_the_difference([long('1'), long('2')]);
         let expected = |c: char| format!("...{}{c}{}...", "x".repeat(60), "y".repeat(179));
         assert_eq!((a, b), (expected('1'), expected('2')));
+        let short = ["all_reduce of a".to_string(), "barrier of all".to_string()];
+        assert_eq!(around_the_difference(short.clone()), short);
+    }
+
+    #[test]
+    fn a_notice_is_read_as_it_was_said() {
         let notice = Notice { rank: 1, runs: vec![(0, 17), (2, 3)], why: "a; b of c: ".into() };
         let text = format!("all_reduce of {}", Notice::text([(0, 17), (2, 3)], "a; b of c: "));
         assert_eq!(Notice::read(1, &text), Some(notice));
         for other in ["barrier of all", "new_group of 'nothing more of 0:1; x'", "x of nothing more of a:b; c", ""] {
             assert_eq!(Notice::read(1, other), None);
         }
-        let short = ["all_reduce of a".to_string(), "barrier of all".to_string()];
-        assert_eq!(around_the_difference(short.clone()), short);
     }
 }

@@ -95,16 +95,20 @@ def other_gradients():
     refused(lambda: y.backward(communicator_callbacks=callback))
 
 
-def failed_run():
+def fails_on_one(y, callback):
     """A backward run that fails on one rank alone, which goes on."""
-    v, y = graph()
-    callback = comm.all_reduce_callback([v.grad], 1)
 
     def fail(f):
         if bad:
             raise ValueError("a bad sample")
 
     refused(lambda: y.backward(communicator_callbacks=callback, function_post_hook=fail))
+
+
+def failed_run():
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1)
+    fails_on_one(y, callback)
     v.grad.zero()
     y.backward(communicator_callbacks=callback)
     np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
@@ -114,14 +118,9 @@ def failed_last_steps():
     """One that has failed in its last steps ends when the others know."""
     v, y = graph()
     callback = comm.all_reduce_callback([v.grad], 1)
-
-    def fail(f):
-        if bad:
-            raise ValueError("a bad sample")
-
     for _ in range(2):
         time.sleep(0 if bad else 0.2)
-        refused(lambda: y.backward(communicator_callbacks=callback, function_post_hook=fail))
+        fails_on_one(y, callback)
     print(f"rank {rank} is well", flush=True)
     sys.exit(0)
 

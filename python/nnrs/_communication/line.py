@@ -196,9 +196,8 @@ class Line:
         while threading.main_thread().is_alive():
             time.sleep(pause)
             with self._lock:
-                kinds = {
-                    each.is_notice for each in self._in_turn(only_free=True)
-                }  # none is held while the thread sleeps
+                # None of them is held while the thread sleeps: an error would keep the script's graph alive.
+                kinds = {each.is_notice for each in self._in_turn(only_free=True)}
                 pause = IDLE_PAUSE if kinds == {True} else PAUSE
                 if kinds:
                     last = time.monotonic()

@@ -37,26 +37,21 @@ class RunPlan:
         self.root = root
         self.reads: dict[Function, list[NdArray]] = {}
         self.left: dict[NdArray, int] = dict.fromkeys(arrays, 0)
-        self._final: dict[NdArray, int] = {}
         self.sent = 0
         if root is None:
             self.packs = [list(arrays)] if arrays else []
             return
         found: list[Function] = []
         root.outputs[0].visit(found.append)
+        final: dict[NdArray, int] = {}
         for f in found:
-            self._note(f, [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers])
-        self.packs = _packs(self._order(arrays), pack_size)
-
-    def _note(self, f: Function, read: Pack) -> None:
-        self.reads[f] = read if f.need_grad else []
-        for g in self.reads[f]:
-            self.left[g] += 1
-            self._final[g] = min(self._final.get(g, f.rank), f.rank)
-
-    def _order(self, arrays: Sequence[NdArray]) -> Pack:
-        """As they become final: backward runs from the highest rank down."""
-        return sorted(arrays, key=lambda g: -self._final.get(g, -1))
+            read = [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers]
+            self.reads[f] = read if f.need_grad else []
+            for g in self.reads[f]:
+                self.left[g] += 1
+                final[g] = min(final.get(g, f.rank), f.rank)
+        # As they become final: backward runs from the highest rank down.
+        self.packs = _packs(sorted(arrays, key=lambda g: -final.get(g, -1)), pack_size)
 
     def goes_on(self, f: Function) -> bool:
         """Whether the end of `f` belongs to the run; if not, that was given up, and this is another one."""
