@@ -18,8 +18,12 @@ class Ended(NamedTuple):
     """How the processes ended."""
 
     statuses: list[int]
-    text: str
-    """What all have printed."""
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        return self.stdout + self.stderr
 
 
 def free_port() -> int:
@@ -36,7 +40,7 @@ def environment(rank: int, size: int, port: int, **more: str) -> dict[str, str]:
 def start(size: int, program: str | Path, *arguments: object, **more: str) -> list[subprocess.Popen[str]]:
     path = program if isinstance(program, Path) else PROGRAMS / f"{program}.py"
     command, port = [sys.executable, str(path), *map(str, arguments)], free_port()
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
     return [subprocess.Popen(command, env=environment(r, size, port, **more), **pipes) for r in range(size)]
 
 
@@ -51,8 +55,9 @@ def failing(
             if r in stays:
                 assert started[r].poll() is None, "it has ended"
                 started[r].kill()
-            texts[r] = started[r].communicate(timeout=max(deadline - time.monotonic(), 1))[0]
-        return Ended([p.returncode for p in started], "".join(texts[r] for r in range(size)))
+            texts[r] = started[r].communicate(timeout=max(deadline - time.monotonic(), 1))
+        out, err = ("".join(texts[r][i] for r in range(size)) for i in range(2))
+        return Ended([p.returncode for p in started], out, err)
     finally:
         for p in started:
             p.kill()
@@ -62,4 +67,4 @@ def run(size: int, program: str | Path, *arguments: object, timeout: float = 120
     """What all processes printed; an error if one of them fails."""
     done = failing(size, program, *arguments, timeout=timeout, **more)
     assert done.statuses == [0] * size, done
-    return done.text
+    return done.stdout

@@ -26,6 +26,8 @@ _HERE = struct.Struct("<8sIIH")  # magic, rank, size, port: what a process tells
 _MAGIC = b"nnrs:1\r\n"
 _HELLO = struct.Struct(f"<{_TOKEN_BYTES}sI")  # token, rank: with what a connection begins
 _PAUSE = 0.02
+START = 10.0
+"""Seconds that are waited at least: processes start and import modules at different speeds."""
 
 
 class Place(NamedTuple):
@@ -73,7 +75,7 @@ class _Wait:
 
 def meet(place: Place, timeout: float) -> Met:
     """Connections to all others. All processes call it; an error names those who have not come in time."""
-    wait = _Wait(timeout)
+    wait = _Wait(max(timeout, START))
     family, _, _, _, master = _resolved(place)
     own = _own_host(family, master)
     with closing(socket.create_server(("", 0), family=family, backlog=place.size)) as listener:
