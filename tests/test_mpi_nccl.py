@@ -1,4 +1,4 @@
-"""Arrays of GPUs between processes: words by MPI or sockets, arrays by NCCL, here an emulated one (feature `emulate`)."""
+"""Arrays of GPUs between processes: words by MPI or sockets, arrays by NCCL, emulated (feature `emulate`)."""
 
 from __future__ import annotations
 

@@ -193,3 +193,16 @@ def test_a_port_that_is_taken():
     with socket.create_server(("", 0)) as server, init(0, 2, server.getsockname()[1]) as first:
         said = first.communicate(timeout=60)[1]
     assert "'MASTER_PORT': expected a port that is free on rank 0's machine" in said and "another MASTER_PORT" in said
+
+
+@pytest.mark.parametrize("address", ["localhost", "::1"])
+def test_names_and_ipv6(address):
+    if address == "::1" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    assert run(2, "faults", "late", MASTER_ADDR=address, NNRS_COMMUNICATOR_TIMEOUT="20").count("is well") == 2
+
+
+def test_a_machine_that_is_not_there():
+    with init(1, 2, 29500, MASTER_ADDR="no.such.machine.invalid") as only:
+        said = only.communicate(timeout=60)[1]
+    assert "'MASTER_ADDR': expected the address of rank 0's machine, got 'no.such.machine.invalid': " in said

@@ -76,14 +76,13 @@ class _Wait:
 def meet(place: Place, timeout: float) -> Met:
     """Connections to all others. All processes call it; an error names those who have not come in time."""
     wait = _Wait(max(timeout, START))
-    family, _, _, _, master = _resolved(place)
-    own = _own_host(family, master)
-    with closing(socket.create_server(("", 0), family=family, backlog=place.size)) as listener:
+    own = _own_host(place)
+    with closing(_listen(0, place.size)) as listener:
         port = listener.getsockname()[1]
         if place.store is not None:
             found = _by_store(place, place.store, (own, port), wait)
         elif place.rank == 0:
-            found = _as_first(place, family, (own, port), wait)
+            found = _as_first(place, (own, port), wait)
         else:
             found = _ask_first(place, port, wait)
         hosts = [host for host, _ in found.addresses]
@@ -91,9 +90,20 @@ def meet(place: Place, timeout: float) -> Met:
         return Met(_connected(place, found, listener, wait), local)
 
 
-def _resolved(place: Place) -> Any:
+def _listen(port: int, backlog: int) -> socket.socket:
+    """On all addresses of this machine."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=backlog)
+    return socket.create_server(("", port), backlog=backlog)
+
+
+def _own_host(place: Place) -> str:
+    """This machine's address on the way to rank 0's."""
     try:
-        return socket.getaddrinfo(place.address, place.port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, master = socket.getaddrinfo(place.address, place.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(master)  # which sends nothing
+            return _unless_loopback(probe.getsockname()[0])
     except OSError as error:
         raise _failed("MASTER_ADDR", "the address of rank 0's machine", f"{place.address!r}: {error}") from error
 
@@ -102,14 +112,8 @@ def _failed(variable: str, expected: str, actual: str, hint: str | None = None) 
     return CommunicatorError(message("Communicator.init", variable, expected, actual, hint))
 
 
-def _own_host(family: int, master: Any) -> str:
-    """This machine's address on the way to rank 0's."""
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(master)  # which sends nothing
-        return _unless_loopback(probe.getsockname()[0])
-
-
 def _unless_loopback(host: str) -> str:
+    host = host.removeprefix("::ffff:")  # as IPv6 has one of IPv4
     return "" if host.startswith("127.") or host == "::1" else host
 
 
@@ -151,10 +155,10 @@ def _exchanged(store: Any, place: Place, prefix: str, own: tuple[str, int], wait
 # --- by rank 0 --------------------------------------------------------------------------------------------------------
 
 
-def _as_first(place: Place, family: int, own: tuple[str, int], wait: _Wait) -> _Found:
+def _as_first(place: Place, own: tuple[str, int], wait: _Wait) -> _Found:
     """Listen until all have told where they are, and tell them all."""
     try:
-        server = socket.create_server(("", place.port), family=family, backlog=place.size)
+        server = _listen(place.port, place.size)
     except OSError as error:
         hint = "set another MASTER_PORT for all processes"
         actual = f"{place.port}: {error.strerror}"
