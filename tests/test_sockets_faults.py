@@ -199,10 +199,22 @@ def test_a_port_that_is_taken():
 def test_names_and_ipv6(address):
     if address == "::1" and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    assert run(2, "faults", "late", MASTER_ADDR=address, NNRS_COMMUNICATOR_TIMEOUT="20").count("is well") == 2
+    assert run(2, "faults", "late", MASTER_ADDR=address, NNRS_COMMUNICATOR_TIMEOUT="inf").count("is well") == 2
 
 
 def test_a_machine_that_is_not_there():
     with init(1, 2, 29500, MASTER_ADDR="no.such.machine.invalid") as only:
         said = only.communicate(timeout=60)[1]
     assert "'MASTER_ADDR': expected the address of rank 0's machine, got 'no.such.machine.invalid': " in said
+
+
+@pytest.mark.parametrize(("end", "says"), [
+    ("time.sleep(100)", "rank 1 did not come to it within 1 s"),
+    ("os._exit(0)", r"rank 1 ended without a word \(killed, or cut off\)"),
+    ("[][1]", "rank 1 ended all processes: IndexError: list index out of range"),
+])  # fmt: skip
+def test_one_that_does_not_come_to_a_second_init(end, says):
+    port, second = free_port(), "C.Comm(nn.get_current_context(), timeout=1).init()"
+    with init(0, 2, port, INIT + second) as here, init(1, 2, port, f"{INIT}import os, time; {end}"):
+        said = here.communicate(timeout=60)[1]
+    assert re.search(f"CommunicatorError: Communicator.init: {says}", said), said

@@ -26,8 +26,8 @@ _HERE = struct.Struct("<8sIIH")  # magic, rank, size, port: what a process tells
 _MAGIC = b"nnrs:1\r\n"
 _HELLO = struct.Struct(f"<{_TOKEN_BYTES}sI")  # token, rank: with what a connection begins
 _PAUSE = 0.02
-START = 10.0
-"""Seconds that are waited at least: processes start and import modules at different speeds."""
+START, MOST = 10.0, 1e6
+"""Seconds that are waited at least, for processes start and import modules at different speeds, and at most."""
 
 
 class Place(NamedTuple):
@@ -75,7 +75,7 @@ class _Wait:
 
 def meet(place: Place, timeout: float) -> Met:
     """Connections to all others. All processes call it; an error names those who have not come in time."""
-    wait = _Wait(max(timeout, START))
+    wait = _Wait(min(max(timeout, START), MOST))
     own = _own_host(place)
     with closing(_listen(0, place.size)) as listener:
         port = listener.getsockname()[1]

@@ -70,15 +70,22 @@ class _Process:
         move, deadline = self.mesh.begin(_INIT, self.inits, sends, receives), time.monotonic() + timeout
         while not move.is_over:
             self.mesh.progress()
-            lost = sorted(self.mesh.lost & move.wanted)
-            if lost or self.mesh.aborted or time.monotonic() > deadline:
+            why = self._why_not(sorted(move.wanted), time.monotonic() > deadline, timeout)
+            if why is not None:
                 for control in self.controls[:1]:
                     control.failed = True
-                who = ranks_text(lost or sorted(move.wanted or self.mesh.aborted))
-                why = "ended without coming to it" if lost else f"did not come to it within {timeout:g} s"
-                raise CommunicatorError(f"Communicator.init: {who} {why}")
+                raise CommunicatorError(f"Communicator.init: {why}")
             time.sleep(0)
         return int(np.bitwise_and.reduce(masks))
+
+    def _why_not(self, wanted: Sequence[int], is_late: bool, timeout: float) -> str | None:
+        """Why the others will not come, if so."""
+        if self.mesh.aborted:
+            return aborted_text(self.mesh.aborted)
+        lost = [r for r in wanted if r in self.mesh.lost]
+        if lost:
+            return died_text(lost)
+        return f"{ranks_text(wanted)} did not come to it within {timeout:g} s" if is_late and wanted else None
 
     def _hear_beside(self) -> None:
         """End this process when another one has died or ends all, also while its script computes or hangs."""
