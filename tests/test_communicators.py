@@ -139,14 +139,29 @@ def test_members_before_init_say_so():
 # --- launchers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LAUNCHERS)
+@pytest.mark.parametrize("name", [name for name in LAUNCHERS if name != "WORLD_SIZE"])
 def test_without_mpi4py_it_says_what_to_install(monkeypatch, name):
     monkeypatch.setenv(name, "4")
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     comm = C.MultiProcessCommunicator(CPU)
-    with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'") as caught:
+    with pytest.raises(ImportError, match=r"started 4 processes.*(\n.*)*pip install 'nnrs\[mpi\]'.*torchrun"):
         comm.init()
-    assert ("mpirun -n 4" in str(caught.value)) == (name in ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS"))
+
+
+@pytest.mark.parametrize(("variables", "says"), [
+    ({}, r"'RANK': expected this process's number, from 0 and below WORLD_SIZE \(4\), got none\n.*torchrun sets"),
+    ({"RANK": "4"}, "'RANK': .*got '4'"),
+    ({"RANK": "0"}, "'MASTER_PORT': expected the number of a port that is free on rank 0's machine, got none"),
+    ({"RANK": "0", "MASTER_PORT": "65536"}, "'MASTER_PORT': .*got '65536'"),
+    ({"RANK": "0", "MASTER_PORT": "29500"}, "'MASTER_ADDR': expected the address of rank 0's machine, got none"),
+])  # fmt: skip
+def test_variables_of_torchrun_that_are_missing(monkeypatch, variables, says):
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"WORLD_SIZE": "4", **variables}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(C.CommunicatorError, match=says):
+        C.MultiProcessCommunicator(CPU).init()
 
 
 class OneProcess:
@@ -160,22 +175,22 @@ class OneProcess:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("WORLD_SIZE", "start with mpirun -n 2"), ("PMI_SIZE", "Open MPI v5. are two")]
+    ("name", "hint"), [("SLURM_STEP_NUM_TASKS", "srun: --mpi=pmix or pmi2"), ("PMI_SIZE", "Open MPI v5. are two")]
 )
 def test_a_launcher_that_starts_no_mpi(monkeypatch, name, hint):
     monkeypatch.setenv(name, "2")
     monkeypatch.setattr(launch, "_mpi4py", lambda started: OneProcess)
-    with pytest.raises(
-        C.CommunicatorError, match=f"expected 2 processes in MPI|expected 2 processes, as.*\n.*{hint}"
-    ) as e:
+    with pytest.raises(C.CommunicatorError, match=f"expected 2 processes, as.*\n.*{hint}"):
         C.MultiProcessCommunicator(CPU).init()
-    assert hint in str(e.value).replace(")", ".")
 
 
 def test_mpirun_counts_before_torchrun():
     assert launch.launched({}) == ("nobody", 1)
     assert launch.launched({"WORLD_SIZE": "3"}) == ("torchrun", 3)
     assert launch.launched({"WORLD_SIZE": "3", "PMI_SIZE": "2"}).size == 2
+    by_srun = {"WORLD_SIZE": "8", "SLURM_STEP_NUM_TASKS": "2"}
+    assert launch.launched(by_srun) == ("srun", 2)
+    assert launch.launched({**by_srun, "TORCHELASTIC_RUN_ID": "1"}) == ("torchrun", 8)
     assert launch.launched({"WORLD_SIZE": "many"}).size == 1
 
 

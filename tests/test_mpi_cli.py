@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
+import socket_helpers
 from mpi_helpers import failing, mpirun
 from nnrs.utils.cli.cli import main
 from nnrs.utils.save import save
@@ -89,15 +90,16 @@ def assert_same_training(one: str, other: str) -> None:
     np.testing.assert_allclose(*(np.float64(r) for r in reports), rtol=1e-5)
 
 
-def train_both(**options: object) -> str:
+def train_both(start: Callable[..., str] = mpirun, **options: object) -> str:
     network("one.nntxt", 1, **options)
     assert main(["train", "-c", "one.nntxt", "-p", "begin.h5", "-o", "one"]) == 0
     network("two.nntxt", 2, **options)
-    return mpirun(2, "command_line", "train", "-c", "two.nntxt", "-p", "begin.h5", "-o", "two")
+    return start(2, "command_line", "train", "-c", "two.nntxt", "-p", "begin.h5", "-o", "two")
 
 
-def test_two_processes_train_as_one_with_the_batches_of_both(here: Path) -> None:
-    out = train_both()
+@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
+def test_two_processes_train_as_one_with_the_batches_of_both(here: Path, start: Callable[..., str]) -> None:
+    out = train_both(start)
     assert_same_training("one", "two")
     assert sorted(os.listdir("two")) == sorted(os.listdir("one")) == [
         "monitoring_report.yml", "progress.txt", "results.nnp", f"results_current_{EPOCHS}.nnp"

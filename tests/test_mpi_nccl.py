@@ -1,4 +1,4 @@
-"""Arrays of GPUs between processes: words by MPI, arrays by NCCL, here the emulated one (a build with `emulate`)."""
+"""Arrays of GPUs between processes: words by MPI or sockets, arrays by NCCL, emulated (feature `emulate`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 
 import pytest
 
+import socket_helpers
 from mpi_helpers import failing, mpirun
 
 pytestmark = pytest.mark.host
@@ -31,13 +32,15 @@ def _emulated():
         pytest.skip(f"no emulated GPU: {why_not()}")
 
 
-def test_collectives_are_numpys():
+@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
+def test_collectives_are_numpys(start):
     """What tests/test_mpi.py has for the CPU, and the sums of NCCL itself."""
-    assert mpirun(2, "collectives", 2, "cudnn", **EMULATED).count("is well") == 2
+    assert start(2, "collectives", 2, "cudnn", **EMULATED).count("is well") == 2
 
 
-def test_training_is_that_of_one_process():
-    assert mpirun(2, "nccl", "training", **EMULATED).count("is well") == 2
+@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
+def test_training_is_that_of_one_process(start):
+    assert start(2, "nccl", "training", **EMULATED).count("is well") == 2
 
 
 def test_sync_batch_normalization_is_that_of_the_whole_batch():
@@ -53,6 +56,18 @@ def test_one_that_dies_before_it_comes_to_nccl():
     why = r"rank 0 of 2 in group 'world': AllGather of 5 float32 \(call 2\): not over after 0.5 s"
     assert re.search(r"all_reduce \(call 2, group 'world'\): DeviceError: " + why, text), text
     assert re.search(r"this communicator has ended: .*" + why, text), text
+
+
+def test_one_that_dies_before_it_comes_to_nccl_over_sockets():
+    """The other one is told by its GPU, or where it still waits by the connection."""
+    done = socket_helpers.failing(2, "nccl", "dies", NNRS_COMMUNICATOR_TIMEOUT="0.5", **EMULATED)
+    told = r"DeviceError: rank 0 of 2 in group 'world'|nnrs: rank 0 of 2 is ended: rank 1 ended without a word"
+    assert all(done.statuses) and re.search(told, done.text), done
+
+
+def test_a_program_over_sockets_ends_while_its_communicator_lives(tmp_path):
+    out = socket_helpers.run(2, "nccl_end", "exit", TMPDIR=str(tmp_path), **EMULATED)
+    assert out.count("is well") == 2 and not list(tmp_path.glob("nnrs-nccl-*"))
 
 
 @pytest.mark.parametrize("how", ["end", "exit", "raise"])

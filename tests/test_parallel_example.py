@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import nnrs as nn
-from mpi_helpers import mpirun, skip_without_mpi
+import socket_helpers
+from mpi_helpers import mpirun
 
 pytestmark = pytest.mark.host
 EXAMPLE = Path(__file__).parent.parent / "examples" / "digits_parallel.py"
@@ -26,11 +27,11 @@ def parameters(folder):
     return found
 
 
-def test_two_processes_are_one_with_the_same_batches(tmp_path):
+@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
+def test_two_processes_are_one_with_the_same_batches(tmp_path, start):
     """Parameters within rounding after 20 steps; rank 0 alone prints and writes."""
     pytest.importorskip("h5py"), pytest.importorskip("tqdm")
-    skip_without_mpi()
-    printed = mpirun(2, EXAMPLE, *ARGUMENTS, tmp_path / "two")
+    printed = start(2, EXAMPLE, *ARGUMENTS, tmp_path / "two")
     assert printed.count("held-out accuracy") == 1 and "2 processes" in printed
     command = [sys.executable, str(EXAMPLE), "--slices", "2", *ARGUMENTS, str(tmp_path / "one")]
     subprocess.run(command, check=True, capture_output=True, timeout=60, env={**os.environ, "NNRS_NUM_THREADS": "1"})

@@ -1,6 +1,7 @@
 """What several processes that train one network say to each other, with NNabla's names.
 
-    comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())    # mpirun -n 4 python script.py
+    # mpirun -n 4 python script.py, or torchrun --nproc-per-node 4 script.py
+    comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
     comm.init()
     part = iterator.slice(rng=None, num_of_slices=comm.size, slice_pos=comm.rank)
     ...
@@ -60,12 +61,13 @@ __all__ = [
 
 
 class MultiProcessDataParallelCommunicator(Communicator):
-    """The processes that mpirun (or srun) started together, each with a network of its own over the same parameters.
+    """The processes that mpirun, srun or torchrun started together, each with a network over the same parameters.
 
-    MPI finds the processes, by mpi4py (`pip install 'nnrs[mpi]'`), loaded only where there are others. With the
-    context of the CPU it carries the arrays too. With a GPU's context NCCL does, between the GPUs: each process has one
-    of its own, the one that `device_id` names, and arrays that are elsewhere are brought there. A collective is then
-    asked for in order with the GPU's other work, and no process waits for its GPU.
+    MPI finds the processes, by mpi4py (`pip install 'nnrs[mpi]'`), loaded only where there are others; those that
+    torchrun started connect by TCP sockets, without MPI. With the context of the CPU arrays go the same way. With a
+    GPU's context they go by NCCL, between the GPUs: each process has one of its own, the one that `device_id` names,
+    and arrays that are elsewhere are brought there. A collective is then asked for in order with the GPU's other work,
+    and no process waits for its GPU.
 
     Args:
         ctx: Context of the arrays. Its `device_id` counts when the first array is sent: it may be set after `init`.
@@ -74,8 +76,9 @@ class MultiProcessDataParallelCommunicator(Communicator):
             float32, and means of floats are sums of quotients.
 
     Raises:
-        ImportError: From `init`, where there are other processes and no mpi4py, or no NCCL for a GPU's context.
-        RuntimeError: From `init`, where the launcher started no MPI (torchrun); from members before `init`.
+        ImportError: From `init`, where mpirun started others and mpi4py is missing, or NCCL for a GPU's context.
+        RuntimeError: From `init`, where the others do not come, or the launcher started no MPI and is not torchrun;
+            from members before `init`.
     """
 
     def __init__(self, ctx: Context, *, timeout: float | None = None, deterministic: bool = True) -> None:

@@ -15,47 +15,44 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
-import numpy as np
-
 from .._errors import CommunicatorError
+from .channel import Channel
 from .transport import Call
 
 ASK, ANSWER, LEAVE = "ask", "answer", "leave"
 GRACE = 1.0
 """Seconds for an answer, from one who waits too."""
+MOST_WHY = 300
+"""How many letters of an error the other processes are told."""
 
 
 class Control:
-    """The messages of one process; `comm` is an MPI communicator of all processes for them alone."""
+    """The words of one process; `channel` carries them, and nobody else's."""
 
     latest: ClassVar[Call | None] = None
     """The collective that came last, of any communicator."""
 
-    def __init__(self, mpi: Any, comm: Any, timeout: float) -> None:
-        self._mpi, self._comm, self._timeout = mpi, comm, timeout
-        self.rank, self.size = comm.rank, comm.size
+    def __init__(self, channel: Channel, timeout: float) -> None:
+        self._channel, self._timeout = channel, timeout
+        self.rank, self.size = channel.rank, channel.size
         self._done: dict[str, int] = {}
         self._owed: dict[str, tuple[int, Callable[[], None]]] = {}
         self._answers: dict[int, str] = {}
         self._left: dict[int, dict[str, int]] = {}
         self._asked: float | None = None
-        self._sends: list[Any] = []
         self._is_telling = False
         self._process = os.getpid()
         self.failed = False
+        self.is_leaving = False
 
     def begin_again(self, timeout: float) -> None:
         """Of what a communicator has done that is gone, nothing counts for the next one."""
         self._timeout = timeout
         self._done.clear()
-
-    def together(self, mask: np.ndarray) -> Any:
-        """Leave of a mask what is set on all processes, when the request that this gives is over."""
-        return self._comm.Iallreduce(self._mpi.IN_PLACE, mask, self._mpi.BAND)
 
     def finished(self, call: Call) -> None:
         """A collective is over."""
@@ -85,6 +82,11 @@ class Control:
         gone = [r for r in members if r in self._left and self._left[r].get(call.group, 0) < call.number]
         if gone:
             self._fail(call, f"{ranks_text(gone)} ended without coming to it")
+        died = [r for r in members if r in self._died()]
+        if died:
+            self._fail(call, died_text(died))
+        if self._channel.aborted:
+            self._fail(call, aborted_text(self._channel.aborted))
         if seconds > self._timeout:
             self._ask(call, members)
 
@@ -109,14 +111,9 @@ class Control:
 
     def _read(self, position: str) -> None:
         """Take what has come; `position` is the answer to who asks."""
-        while self._comm.Iprobe(self._mpi.ANY_SOURCE):
-            status = self._mpi.Status()
-            message = self._comm.Mprobe(self._mpi.ANY_SOURCE, status=status)
-            data = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
-            message.Recv([data, self._mpi.BYTE])
-            said = json.loads(data.tobytes())
-            self._take(status.Get_source(), said["kind"], said["what"], position)
-        self._sends = [(request, data) for request, data in self._sends if not request.Test()]
+        for source, word in self._channel.receive():
+            said = json.loads(word)
+            self._take(source, said["kind"], said["what"], position)
 
     def _take(self, source: int, kind: str, what: Any, position: str) -> None:
         if kind == ASK:
@@ -127,8 +124,11 @@ class Control:
             self._left[source] = what
 
     def _send(self, to: int, kind: str, what: Any) -> None:
-        data = np.frombuffer(json.dumps({"kind": kind, "what": what}).encode(), np.uint8)
-        self._sends.append((self._comm.Isend([data, self._mpi.BYTE], to), data))
+        self._channel.send(to, json.dumps({"kind": kind, "what": what}).encode())
+
+    def _died(self) -> list[int]:
+        """Those that are gone and have not said so."""
+        return sorted(self._channel.lost - self._left.keys() - self._channel.aborted.keys())
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -143,40 +143,47 @@ class Control:
                 return
             last = f"; its last collective was {Control.latest}" if Control.latest else ""
             self._say(f"ends all processes: {kind.__name__}{last}")
-            self.abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+            self.abort(130 if issubclass(kind, KeyboardInterrupt) else 1, f"{kind.__name__}: {error}")
 
         sys.excepthook = ends_all
 
-    def abort(self, status: int) -> None:
+    def abort(self, status: int, why: str = "it called abort()") -> None:
         """End all processes, this one too."""
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
-        self._comm.Abort(status)
+        self._channel.abort(status, why[:MOST_WHY])
 
     def _leave(self) -> None:
         """The last thing that a process does: all wait here until the last one has come, which MPI wants anyway."""
-        if not self.is_here or self._mpi.Is_finalized():
+        if not self.is_here or self._channel.is_over:
             return
         if self.failed:
-            self._say("ends all processes: its communicator has failed")
-            self.abort(1)
+            self._end_all("its communicator has failed")
+        self.is_leaving = True
         answers = {group: self._done.get(group, 0) for group in {*self._done, *self._owed}}
         for group, (count, _) in self._owed.items():
             answers[group] += count
         for r in range(self.size):
             if r != self.rank:
                 self._send(r, LEAVE, answers)
-        while len(self._left) < self.size - 1 or self._sends:
+        while len(self._left) < self.size - 1 or not self._channel.is_sent():
             for _, advance in list(self._owed.values()):
                 with contextlib.suppress(Exception):
                     advance()
             self._read("has ended")
+            if self._died():
+                self._end_all(died_text(self._died()))
+            if self._channel.aborted:
+                self._end_all(aborted_text(self._channel.aborted))
             time.sleep(0.002)
 
+    def _end_all(self, why: str) -> None:
+        self._say(f"ends all processes: {why}")
+        self.abort(1, why)
+
     def _say(self, text: str) -> None:
-        with contextlib.suppress(Exception):
-            os.write(2, f"nnrs: rank {self.rank} of {self.size} {text}\n".encode())
+        say(self.rank, self.size, text)
 
     def _tell_of_signals(self) -> None:
         """While it waits, a process that its launcher ends says where it was; a handler of the script's own stays."""
@@ -194,3 +201,19 @@ class Control:
 
 def ranks_text(ranks: Sequence[int]) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
+
+
+def died_text(ranks: Sequence[int]) -> str:
+    return f"{ranks_text(ranks)} ended without a word (killed, or cut off)"
+
+
+def aborted_text(aborted: Mapping[int, str]) -> str:
+    """Who has ended all processes, and why."""
+    rank, why = next(iter(aborted.items()))
+    return f"rank {rank} ended all processes: {why}"
+
+
+def say(rank: int, size: int, text: str) -> None:
+    """Tell the user something about this process, also where Python has ended."""
+    with contextlib.suppress(Exception):
+        os.write(2, f"nnrs: rank {rank} of {size} {text}\n".encode())

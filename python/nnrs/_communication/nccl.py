@@ -1,4 +1,4 @@
-"""Arrays between GPUs by NCCL: a transport whose words go by another one (MPI), and the collectives of its arrays.
+"""Arrays between GPUs by NCCL: a transport whose words go by another one (MPI, sockets), and its collectives.
 
 Words are what processes agree on before each collective, names of groups, and barriers. A collective is asked for in
 order with the GPU's other work, once all processes have come to it; nobody waits for the GPU, and no array goes by the

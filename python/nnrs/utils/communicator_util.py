@@ -1,4 +1,4 @@
-"""The communicator of a program that mpirun may have started with others.
+"""The communicator of a program that mpirun or torchrun may have started with others.
 
 >>> create_communicator() is None, single_or_rankzero()  # this program runs alone
 (True, True)
@@ -22,7 +22,7 @@ def current_communicator() -> Any:
 
 
 def create_communicator(ignore_error: bool = False, extension_module: str = "cudnn", type_config: str = "float") -> Any:
-    """Make the communicator of all processes that mpirun (or srun) started together.
+    """Make the communicator of all processes that mpirun, srun or torchrun started together.
 
     Args:
         ignore_error: Whether to go on alone, with a warning in the log, where that fails.

@@ -1,4 +1,4 @@
-"""The processes that mpirun started to train together: which part is whose, what they add up, who writes.
+"""The processes that mpirun or torchrun started to train together: which part is whose, what they add up, who writes.
 
 As NNabla has it: the batch of a file is that of each process, an epoch has so many fewer steps, gradients are averaged.
 In a program that runs alone all is the process's own, and nothing is sent.

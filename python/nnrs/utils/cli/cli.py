@@ -47,7 +47,10 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="`nnrs COMMAND --help` explains a command. Names and options are those of NNabla's nnabla_cli.",
     )
     parser.add_argument(
-        "-m", "--mpi", action="store_true", help="be one of several processes that mpirun started, as `train` is"
+        "-m",
+        "--mpi",
+        action="store_true",
+        help="be one of several processes that mpirun or torchrun started, as `train` is",
     )
     parser.add_argument("--version", action="version", version=f"nnrs {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where in nnrs an error was found")

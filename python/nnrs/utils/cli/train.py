@@ -3,7 +3,7 @@
 In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.nnp` (the newest),
 `monitoring_report.yml` (cost and errors of each epoch) and `progress.txt` (how far it has come).
 
-Processes that mpirun starts train one network together: see `_ranks`.
+Processes that mpirun or torchrun starts train one network together: see `_ranks`.
 """
 
 from __future__ import annotations
