@@ -13,7 +13,7 @@ import pytest
 import nnrs as nn
 import nnrs.communicators as C
 import nnrs.functions as F
-from thread_transport import run_threads
+from thread_transport import Board, ThreadTransport, run_threads
 
 
 class Failure(Exception):
@@ -242,3 +242,136 @@ def test_an_unknown_group_is_an_error_for_one_process_too():
         ValueError, match=r"sync_batch_normalization: argument 'group': expected one of 'world', got 'x'"
     ):
         F.sync_batch_normalization(x, None, None, None, None, C.Communicator(), group="x")
+
+
+@pytest.mark.parametrize("fails", [0, 2])
+@pytest.mark.parametrize("where", ["hook", "inner", "inner in the same group"])
+def test_a_group_that_the_failing_process_has_not_come_to(fails, where):
+    """Others waited there until time was up; a run within the run, begun on one alone, left them a step apart."""
+
+    def work(comm):
+        other = comm.new_group(("other", [1, 0]))
+        a, b, c = leaves(comm.rank + 1.0, 1, 1)
+        y, z = F.sum(F.exp(F.sin(a)) * b), F.sum(c * 5.0)
+        inner = comm.all_reduce_callback([c.grad], 1, group="world" if "same" in where else other)
+        outer, found = comm.all_reduce_callback([a.grad, b.grad], 1), []
+
+        for step in range(7):
+            is_bad = step in (fails, fails + 2)
+
+            def hook(f, step=step, is_bad=is_bad):
+                if f.name != "Exp":
+                    return
+                if comm.rank == 1 and is_bad:
+                    raise Failure("no")
+                if where == "hook":
+                    x = nn.NdArray.from_numpy_array(np.float32([step]))
+                    comm.all_reduce(x, group=other)
+                    found.append(x.data[0])
+                elif step != fails + 2:
+                    c.grad.fill(step)
+                    z.forward()
+                    z.backward(communicator_callbacks=inner)
+                    found.append(c.g[0])
+
+            a.grad.zero(), b.grad.fill(step)
+            y.forward()
+            try:
+                y.backward(communicator_callbacks=outer, function_post_hook=hook)
+                assert not is_bad
+                np.testing.assert_allclose(b.g, np.exp(np.sin([1, 2])).sum() + 2 * step, rtol=1e-6)
+            except (Failure, ValueError) as error:
+                assert is_bad and "no" in str(error)
+        return found
+
+    inside = [step for step in range(7) if step not in (fails, fails + 2)]
+    expected = [2 * step if where == "hook" else 2 * (step + 5) for step in inside]
+    assert run_threads(2, work) == [expected] * 2
+
+
+def test_two_communicators():
+    """One for sums in a hook, another for gradients: the failure was told by the second alone."""
+    board = Board()
+
+    def work(comm):
+        other = C.Communicator(ThreadTransport(board, comm.rank, comm.size))
+        a, b = leaves(comm.rank + 1.0, 3)
+        y = F.sum(F.exp(F.sin(a)) * b)
+        callback = other.all_reduce_callback([b.grad], 1)
+
+        def options(step, fails):
+            def sums(f):
+                x = nn.NdArray.from_numpy_array(np.float32([comm.rank + step]))
+                comm.all_reduce(x)
+                assert x.data[0] == 3 + 3 * step
+
+            hook = fails_at("Mul2", sums) if fails else sums
+            return {"communicator_callbacks": callback, "function_post_hook": hook}
+
+        return train(comm, y, [b], options)
+
+    check(run_threads(3, work), [sum(np.exp(np.sin(v)) for v in (1, 2, 3))])
+
+
+def test_a_process_that_shares_no_gradients_with_the_one_that_fails():
+    """Rows add gradients up, columns what is in a hook: who is in the failing one's column alone is told, too."""
+
+    def work(comm):
+        row, column = divmod(comm.rank, 2)
+        for i in range(2):
+            comm.new_group((f"row{i}", [2 * i, 2 * i + 1]))
+            comm.new_group((f"column{i}", [i, i + 2]))
+        (a,) = leaves(comm.rank + 1.0)
+        y = F.sum(F.exp(F.sin(a)))
+        callback = comm.all_reduce_callback([a.grad], 1, group=f"row{row}")
+
+        def options(step, fails):
+            def sums(f):
+                if f.name == "Exp":
+                    x = nn.NdArray.from_numpy_array(np.float32([comm.rank + step]))
+                    comm.all_reduce(x, group=f"column{column}")
+                    assert x.data[0] == 2 * (column + step) + 2
+
+            hook = fails_at("Sum", sums) if fails else sums
+            return {"communicator_callbacks": callback, "function_post_hook": hook}
+
+        return train(comm, y, [a], options)
+
+    one = [np.exp(np.sin(v)) * np.cos(v) for v in (1, 2, 3, 4)]
+    rows = [[one[0] + one[1]], [one[2] + one[3]]]
+    check(run_threads(4, work), rows[0], rows[0], rows[1], rows[1])
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_callbacks_without_gradients(order):
+    """A process whose callback has nothing to send was not told."""
+
+    def work(comm):
+        (a,) = leaves(comm.rank + 1.0)
+        y = F.sum(F.exp(F.sin(a)))
+        empty = comm.all_reduce_callback([], 1)
+
+        def options(step, fails):
+            both = [[empty, C.CommunicatorBackwardCallback()], [Raises()]][fails] + [empty] * fails
+            return {"communicator_callbacks": [both[i] for i in order]}
+
+        return train(comm, y, [a], options)
+
+    check(run_threads(2, work), *([np.exp(np.sin(v)) * np.cos(v)] for v in (1, 2)))
+
+
+@pytest.mark.parametrize("pack_size", [1, 2, 1 << 20])
+def test_sums_of_sums_are_made_in_the_order_of_the_callbacks(pack_size):
+    """The second one's pack went first where it was ready first."""
+
+    def work(comm):
+        comm.new_group(("pair", [0, 1]))
+        w, v, u = leaves(1, 1, 1)
+        y = F.sum(F.tanh(F.tanh(v * 0.0)) + w * float(comm.rank + 1) + F.tanh(u * 0.0))
+        groups = [("world", [w, v]), ("pair", [w, u]), ("world", [u, w])]
+        callbacks = [comm.all_reduce_callback([p.grad for p in some], pack_size, group=g) for g, some in groups]
+        y.forward()
+        y.backward(communicator_callbacks=callbacks)
+        return float(w.g[0])
+
+    assert run_threads(3, work) == [12 + 12 + 6] * 3

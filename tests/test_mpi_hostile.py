@@ -52,6 +52,13 @@ def test_all_are_told_and_go_on(wrong):
         assert text.count("fork, too:") == 2
 
 
+def test_a_signals_handler_that_raises_in_a_wait():
+    """It was a CommunicatorError, and the end."""
+    status, text = run("alarm")
+    assert status == 0 and text.count("is well") == 3, text
+    assert text.count("alarm\n") == 2 and text.count("refused:") == 2 and text.count("backward run up: Alarm") == 2, text
+
+
 @pytest.mark.parametrize("wrong", ENDS)
 def test_the_end_of_one_is_that_of_all(wrong):
     status, text = run(wrong)

@@ -1,11 +1,13 @@
-"""Steps that Ctrl-C does not cut in two."""
+"""What comes between two steps: Ctrl-C, and exceptions of signals' handlers, which come out of whatever line runs."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import threading
 from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 
@@ -34,3 +36,24 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if came:
             handler(*came[0])
+
+
+def is_of_handler(error: BaseException) -> bool:
+    """Whether the handler of a signal has raised an error, of those that are set now."""
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    codes = {_code(signal.getsignal(number)) for number in signal.valid_signals()}
+    frame = error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code in codes:
+            return True
+        frame = frame.tb_next
+    return False
+
+
+def _code(handler: Any) -> CodeType | None:
+    """What a handler runs, if that is Python's."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    function = handler if hasattr(handler, "__code__") or hasattr(handler, "__func__") else type(handler).__call__
+    return getattr(getattr(function, "__func__", function), "__code__", None)

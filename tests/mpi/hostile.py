@@ -125,6 +125,38 @@ def failed_last_steps():
     sys.exit(0)
 
 
+class Alarm(Exception):
+    pass
+
+
+def alarm():
+    """The handler of a signal raises while one waits for the others: in backward, and in a sum, which is made all the same."""
+
+    def ring(number, frame):
+        raise Alarm
+
+    signal.signal(signal.SIGALRM, ring)
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1)
+    x = array(3)
+    for step in range(4):
+        v.grad.zero()
+        time.sleep(0 if bad else 0.3)
+        try:
+            if bad and step % 2 == 0:
+                signal.setitimer(signal.ITIMER_REAL, 0.1)
+            y.backward(communicator_callbacks=callback) if step else comm.all_reduce(x)
+            assert not (bad and step % 2 == 0)
+        except Alarm:
+            print("alarm", flush=True)
+        except ValueError as error:
+            assert step == 2, error
+            print("refused:", " ".join(str(error).split())[:160], flush=True)
+    comm.barrier()
+    assert (x.data == 6).all()
+    np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
+
+
 def dropped():
     """What communicators have that nobody holds any more, others have after them."""
     from nnrs._communication import mpi, sockets
@@ -222,6 +254,7 @@ WRONG = {
     "gradients": other_gradients,
     "run": failed_run,
     "last": failed_last_steps,
+    "alarm": alarm,
     "dropped": dropped,
     "gone": gone,
     "fork": fork,

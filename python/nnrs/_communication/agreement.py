@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._errors import ArgumentError, message
-from .reductions import Steps, until
-from .transport import Transport, block_cuts
+from .reductions import Steps
+from .transport import Poll, Transport, block_cuts
 
 MOST_TEXT = 1 << 16
 MOST_WHY = 300
@@ -28,8 +28,8 @@ class Notice(NamedTuple):
     """What a process says, in the place of a collective, that has given a backward run up."""
 
     rank: int
-    runs: dict[str, int]
-    """The run's number in each group that has callbacks in it."""
+    path: list[list[Any]]
+    """Which run: the numbers of those around it, and its own (`RunNumber`)."""
     why: str
 
     def error(self, name: str, group: str) -> DisagreementError:
@@ -39,9 +39,9 @@ class Notice(NamedTuple):
         return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
 
 
-def notice_text(runs: Mapping[str, int], why: str) -> str:
+def notice_text(path: Sequence[Any], why: str) -> str:
     """What `agree` says of a run that has been given up here."""
-    return _NOTICE + json.dumps({"runs": dict(runs), "why": why[:MOST_WHY]})
+    return _NOTICE + json.dumps({"path": path, "why": why[:MOST_WHY]})
 
 
 def _notice(rank: int, text: str) -> Notice | None:
@@ -49,30 +49,33 @@ def _notice(rank: int, text: str) -> Notice | None:
     if not told.startswith(_NOTICE):
         return None
     found = json.loads(told[len(_NOTICE) :])
-    return Notice(rank, found["runs"], found["why"])
+    return Notice(rank, found["path"], found["why"])
 
 
 def agree(
     t: Transport,
     name: str,
     said: str,
-    hear: Callable[[str, Sequence[Notice]], DisagreementError | None],
+    counts: Sequence[Any],
+    hear: Callable[[Sequence[Notice], Sequence[list[Any]]], DisagreementError | None],
     again: Callable[[], None],
 ) -> Steps:
     """Goes on when all processes have come to this collective; an error where they do not all say the same of it.
 
     What another process says of a run that it has given up takes the place of one of its collectives, which any of the
     others may meet. `hear` notes it, and gives the error for a collective that belongs to that run; one that does not
-    is said once more (after a call of `again`).
+    is said once more (after a call of `again`). Where there is no such notice, `hear` notes how many runs each process
+    had begun (`counts`) when it asked.
     """
     if t.size == 1:
         return
     while True:
-        texts = yield from _exchange(t, f"{name} of {said}")
-        if texts is None:
+        found = yield from _exchange(t, f"{name} of {said}", json.dumps(counts))
+        if found is None:
             return
+        texts, counted = found
         notices = [n for i, text in enumerate(texts) if i != t.rank and (n := _notice(i, text)) is not None]
-        error = hear(name, notices)
+        error = hear(notices, [] if notices else [json.loads(text) for text in counted])
         if said.startswith(_NOTICE):
             return
         if not notices:
@@ -82,21 +85,23 @@ def agree(
         again()
 
 
-def _exchange(t: Transport, text: str) -> Generator[None, None, list[str] | None]:
-    """What all say, where that is not the same."""
+def _exchange(t: Transport, text: str, beside: str) -> Generator[Poll, None, tuple[list[str], list[str]] | None]:
+    """What all say, where that is not the same, and what each says beside."""
     own = text.encode()
     digests = np.zeros(t.size, np.uint64)
     digests[t.rank] = zlib.crc32(own) << 32 | zlib.crc32(own[::-1])
-    yield from until(t.all_gather(digests, block_cuts(1, t.size)))
+    yield t.all_gather(digests, block_cuts(1, t.size))
     if (digests == digests[0]).all():
         return None
+    own = f"{beside}\n".encode() + own[:MOST_TEXT]
     lengths = np.zeros(t.size, np.int64)
-    lengths[t.rank] = min(len(own), MOST_TEXT)
-    yield from until(t.all_gather(lengths, block_cuts(1, t.size)))
+    lengths[t.rank] = len(own)
+    yield t.all_gather(lengths, block_cuts(1, t.size))
     texts = np.zeros((t.size, int(lengths.max())), np.uint8)
-    texts[t.rank, : lengths[t.rank]] = np.frombuffer(own[:MOST_TEXT], np.uint8)
-    yield from until(t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size)))
-    return [bytes(row).rstrip(b"\0").decode(errors="replace") for row in texts]
+    texts[t.rank, : lengths[t.rank]] = np.frombuffer(own, np.uint8)
+    yield t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size))
+    both = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\n") for row in texts]
+    return [text for _, _, text in both], [counted for counted, _, _ in both]
 
 
 def _disagreement(t: Transport, name: str, texts: Sequence[str]) -> DisagreementError:

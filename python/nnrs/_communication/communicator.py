@@ -15,7 +15,7 @@ from .line import Collective
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
 from .open_runs import OpenCallback
-from .overlap import GradientExchange
+from .overlap import GradientExchange, RunPlan
 from .reductions import Steps
 from .transport import Transport
 
@@ -145,10 +145,12 @@ class Communicator(Membership):
         """
         here, arrays = "all_reduce_callback", self._arrays("all_reduce_callback", "data", data)
         size, scale = check_integer(here, "pack_size", pack_size, 1), check_number(here, "scale_grad", scale_grad)
-        divide, transport = check_flag(here, "division", division), self._member(here, group).transport
-        if transport is None or (transport.size == 1 and scale == 1):
+        divide, member = check_flag(here, "division", division), self._member(here, group)
+        if len(member.ranks) == 1 and scale == 1:
             return CommunicatorBackwardCallback()
-        settings = _Settings(here, group, transport, divide, scale)
+        if member.transport is None:
+            return _ReduceGradients(GradientExchange(_Bystander(self), arrays, size))
+        settings = _Settings(here, group, member.transport, divide, scale)
         return _ReduceGradients(GradientExchange(_PackSender(self, settings), arrays, size))
 
     # --- inside -------------------------------------------------------------------------------------------------------
@@ -198,6 +200,32 @@ class _Settings(NamedTuple):
     scale: float
 
 
+class _Bystander:
+    """Of a process that is not in the group: it sends nothing, and has the packs of other groups in the same order."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+
+    def begin(self, run: int) -> list[RunPlan]:
+        self._comm._line.begin()
+        self._open = self._comm._line.runs.join(run, None)
+        return self._open.run.plans
+
+    def check(self, packs: str) -> None: ...
+
+    def send(self, pack: list[NdArray], number: int, count: int) -> None: ...
+
+    def advance(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def close(self) -> None:
+        self._comm._line.runs.leave(self._open)
+
+    def fail(self, why: str) -> None:
+        self._comm._line.runs.leave(self._open)
+
+
 class _PackSender:
     """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread.
 
@@ -208,9 +236,12 @@ class _PackSender:
         self._comm, self._settings = comm, settings
         self.advance = comm._line.advance
 
-    def begin(self, run: int) -> None:
-        """Take part in a backward run."""
-        self._open = self._comm._line.runs.join(run, self._settings.group, self._settings.transport)
+    def begin(self, run: int) -> list[RunPlan]:
+        """Take part in a backward run; gives the plans of its callbacks."""
+        line = self._comm._line
+        line.begin()
+        self._open = line.runs.join(run, line.key(self._settings.group))
+        return self._open.run.plans
 
     def check(self, packs: str) -> None:
         """A word on all packs of a run: the others must have the same."""
@@ -240,11 +271,13 @@ class _PackSender:
 
     def close(self) -> None:
         """All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too."""
-        run, group = self._open.run, self._settings.group
+        run, key = self._open.run, self._comm._line.key(self._settings.group)
         try:
-            if group not in run.settled:
+            if run.error is not None:
+                raise run.error
+            if key not in run.settled:
                 self._comm._line.wait(self._submit("the end of a backward run"))
-                run.settled.add(group)
+                run.settled.add(key)
         finally:
             self._comm._line.runs.leave(self._open)
 

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, ClassVar
@@ -28,6 +29,10 @@ GRACE = 1.0
 """Seconds for an answer, from one who waits too."""
 MOST_WHY = 300
 """How many letters of an error the other processes are told."""
+
+
+_controls: weakref.WeakSet[Control] = weakref.WeakSet()
+"""Those of all communicators: one that ends moves on what others owe, for whom somebody may wait first."""
 
 
 class Control:
@@ -48,6 +53,7 @@ class Control:
         self._process = os.getpid()
         self.failed = False
         self.is_leaving = False
+        _controls.add(self)
 
     def begin_again(self, timeout: float) -> None:
         """Of what a communicator has done that is gone, nothing counts for the next one."""
@@ -73,6 +79,12 @@ class Control:
         self._owed[group] = (count, advance)
         if not count:
             del self._owed[group]
+
+    def go_on(self) -> None:
+        """Move on what others may wait for."""
+        for _, advance in list(self._owed.values()):
+            with contextlib.suppress(Exception):
+                advance()
 
     def waiting(self, call: Call, seconds: float, members: Sequence[int]) -> None:
         """Look after a wait: answer the others; raise where one of `members` has left, or time is up."""
@@ -168,9 +180,8 @@ class Control:
             if r != self.rank:
                 self._send(r, LEAVE, answers)
         while len(self._left) < self.size - 1 or not self._channel.is_sent():
-            for _, advance in list(self._owed.values()):
-                with contextlib.suppress(Exception):
-                    advance()
+            for control in list(_controls):
+                control.go_on()
             self._read("has ended")
             if self._died():
                 self._end_all(died_text(self._died()))

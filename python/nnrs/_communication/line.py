@@ -2,7 +2,8 @@
 
 That order is the same on each process, whatever the times are, so their messages meet. A thread moves on those that are
 left alone with their memory while the script computes (gradients of a backward run). What a process says of a run that
-it has given up keeps its place in its group alone: it does not know in which group the others come to it first.
+it has given up keeps its place in its group alone: it does not know in which group the others come to it first. It
+goes to all groups of the process's communicators: which of them a run uses, in its hooks, none knows before.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from .._errors import CommunicatorError, DeviceError, Error
+from .._interrupts import is_of_handler
 from .agreement import DisagreementError, Notice, agree, notice_text
-from .open_runs import OpenRun, OpenRuns
+from .open_runs import OpenRun, OpenRuns, RunNumber, runs_here
 from .reductions import Steps, thread
-from .transport import Call, Transport
+from .transport import Call, Poll, Transport
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
@@ -36,8 +39,12 @@ class Collective:
     def __init__(self, call: Call, transport: Transport, is_free: bool, runs: Sequence[OpenRun], run: OpenRun | None):
         self.call, self.transport, self.is_free, self.runs, self.run = call, transport, is_free, runs, run
         self.steps: Steps = iter(())
+        self.move: Poll | None = None
+        """What has begun and may not be over."""
         self.is_notice = False
         """Whether it says of a run that it has been given up."""
+        self.is_left = False
+        """Whether nobody waits for it here, but maybe elsewhere."""
         self.is_done = False
         self.error: BaseException | None = None
 
@@ -50,7 +57,11 @@ class Line:
     """Runs collectives one after another."""
 
     def __init__(self) -> None:
-        self.runs = OpenRuns()
+        self.runs: OpenRuns = runs_here()
+        self.groups: dict[str, Transport] = {}
+        """Those with other processes that this one is in."""
+        self._number = 0
+        self._is_used = False
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._lock = threading.RLock()
@@ -59,6 +70,26 @@ class Line:
         self._mover: threading.Thread | None = None
         self._found: BaseException | None = None
         self._process = os.getpid()
+
+    def add_group(self, group: str, transport: Transport | None) -> None:
+        """A group has been made."""
+        if transport is not None and transport.size > 1:
+            self._number = self._number or self.runs.add(self)
+            self.groups[group] = transport
+
+    def begin(self) -> None:
+        """Something is asked for: the thread that does it first stands for the process, also if another made it."""
+        if not self._is_used:
+            self._is_used = True
+            here = runs_here()
+            if here is not self.runs and self._number:
+                self.runs.lines.discard(self)
+                self._number = here.add(self)
+            self.runs = here
+
+    def key(self, group: str) -> str:
+        """What a group is called among those of all communicators, on all processes."""
+        return f"{self._number} {group}"
 
     def submit(
         self,
@@ -75,15 +106,14 @@ class Line:
         `run`, where it adds gradients up for one.
         """
         self._check_process(transport, name, group)
+        self.begin()
         with self._lock:
             self._check()
             # Its number follows when its turn has come: one that is dropped is none on any process.
-            made = Collective(Call(name, group, 0), transport, is_free, self.runs.open(), run)
+            made = Collective(Call(name, group, 0), transport, is_free, self.runs.asked_within(), run)
             error = made.given_up()
             if error is not None:
                 raise error
-            if made.runs and run is None:
-                self.runs.beside[group] = transport
             made.steps = self._steps(made, said, steps)
             self._append(made)
             return made
@@ -104,39 +134,55 @@ class Line:
         if run.is_given_up:
             return
         run.is_given_up = True
+        if run.around is not None and run.around.error is not None:
+            return  # which ends too, and says so
+        text = notice_text(run.path(), why)
+        for line, group, transport in self.runs.groups(run):
+            line.say(name, group, transport, text)
+
+    def say(self, name: str, group: str, transport: Transport, text: str) -> None:
+        """Tell a group that a run has been given up."""
         with self._lock:
             self._check()
-            for group, transport in self.runs.groups(run).items():
-                made = Collective(Call(name, group, 0), transport, True, (), None)
-                made.is_notice = True
-                made.steps = self._steps(made, notice_text(run.numbers, why), lambda: iter(()))
-                self._append(made)
+            made = Collective(Call(name, group, 0), transport, True, (), None)
+            made.is_notice = made.is_left = True
+            made.steps = self._steps(made, text, lambda: iter(()))
+            self._append(made)
         self.advance()
 
     def _check_process(self, transport: Transport, name: str, group: str) -> None:
-        """Raise in a fork of the process that made the line."""
+        """Raise in a fork of the process that made it."""
         if transport.size > 1 and os.getpid() != self._process:  # the lock may be held by a thread that is not here
             why = "a fork of the process that made it cannot take part: its messages would be taken for that process's"
             raise CommunicatorError(f"{name} (group {group!r}): {why}")
 
-    def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Iterator[None]:
-        def hear(name: str, notices: Sequence[Notice]) -> DisagreementError | None:
-            return self.runs.hear(made.call.group, name, notices)
+    def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Steps:
+        counts, group = self.runs.counts, made.call.group
 
-        yield from agree(made.transport, made.call.name, said, hear, lambda: self._number(made))
+        def hear(notices: Sequence[Notice], counted: Sequence[list[Any]]) -> DisagreementError | None:
+            self.runs.hear(self.key(group), lambda notice: notice.error(made.call.name, group), notices)
+            if not made.is_notice:  # which others may meet that have not come as far
+                for number in (*(n.path[0] for n in notices), *counted):
+                    self.runs.catch_up(RunNumber(*number))
+            return made.given_up()
+
+        yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
         yield from steps()
 
     def _append(self, made: Collective) -> None:
         self._waiting.append(made)
-        if made.is_notice:
-            self._tell_of_notices(made)
+        if made.is_left:
+            self._tell_of_those_left(made)
+        self._move_beside(made)
+
+    def _move_beside(self, made: Collective) -> None:
         if made.is_free and made.transport.allows_threads and (self._mover is None or not self._mover.is_alive()):
             self._mover = threading.Thread(target=self._move, name="nnrs communicator", daemon=True)
             self._mover.start()
 
-    def _tell_of_notices(self, made: Collective) -> None:
+    def _tell_of_those_left(self, made: Collective) -> None:
         group = made.call.group
-        count = sum(each.is_notice and each.call.group == group for each in self._waiting)
+        count = sum(each.is_left and each.call.group == group for each in self._waiting)
         made.transport.owes(group, count, self.advance)
 
     def advance(self) -> None:
@@ -159,33 +205,40 @@ class Line:
         return found
 
     def _go_on(self, only_free: bool = False) -> None:
+        for each in list(self._waiting):  # also before their turn, which may not come: another run has left something
+            self._is_given_up(each)
         while any([self._is_over(each) for each in self._in_turn(only_free)]):
             pass
 
     def _is_over(self, first: Collective) -> bool:
         if first.error is not None:  # dropped with another one
             return True
+        if self._is_given_up(first):
+            return True
         if not first.call.number:
-            error = first.given_up()
-            if error is not None:
-                self._drop(first, error)
-                return True
-            self._number(first)
+            self._count(first)
         try:
             if not self._step(first):
                 return False
         except DisagreementError:
-            if first.run is None:
+            if first.run is None and not first.is_left:
                 raise
             return True
         first.is_done = True
         self._waiting.remove(first)
         first.transport.finished(first.call)
-        if first.is_notice:
-            self._tell_of_notices(first)
+        if first.is_left:
+            self._tell_of_those_left(first)
         return True
 
-    def _number(self, first: Collective) -> None:
+    def _is_given_up(self, each: Collective) -> bool:
+        """Whether it has not begun, and its run has ended: it goes, too."""
+        error = None if each.call.number else each.given_up()
+        if error is not None:
+            self._drop(each, error)
+        return error is not None
+
+    def _count(self, first: Collective) -> None:
         count = self._counts[first.call.group] = self._counts.get(first.call.group, 0) + 1
         first.call = first.call._replace(number=count)
 
@@ -211,18 +264,39 @@ class Line:
 
     def wait(self, collective: Collective) -> None:
         """Return when it is over."""
-        self.advance()
-        start = looked = time.monotonic()
-        while not collective.is_done:
-            if collective.error is not None:  # which another thread got
-                self._found = None
-                raise collective.error
-            now = time.monotonic()
-            if now - looked > PATIENCE:
-                looked = now
-                self._look(now - start)
-            _give_way() if now - start < 2 else time.sleep(1e-4)
+        try:
             self.advance()
+            start = looked = time.monotonic()
+            while not collective.is_done:
+                if collective.error is not None:  # which another thread got
+                    self._found = None
+                    raise collective.error
+                now = time.monotonic()
+                if now - looked > PATIENCE:
+                    looked = now
+                    self._look(now - start)
+                    self._help_others()
+                _give_way() if now - start < 2 else time.sleep(1e-4)
+                self.advance()
+        except BaseException:
+            self._leave(collective)
+            raise
+
+    def _help_others(self) -> None:
+        """Move on what other communicators have on its way, which those may wait for that this one waits for."""
+        for line in list(self.runs.lines):
+            if line is not self:
+                with suppress(Error):  # who waits for it gets it
+                    line.advance()
+
+    def _leave(self, collective: Collective) -> None:
+        """Go on with one beside the script, where a signal's handler has ended the wait: the others wait for it."""
+        with self._lock:
+            if collective in self._waiting:
+                collective.is_left = True
+                collective.is_free = collective.is_free or collective.transport.is_interruptible
+                self._tell_of_those_left(collective)
+                self._move_beside(collective)
 
     def _check(self) -> None:
         found, self._found = self._found, None
@@ -234,11 +308,14 @@ class Line:
     def _step(self, first: Collective) -> bool:
         """Whether the collective is over now."""
         try:
-            next(first.steps)
+            while first.move is None or first.move():
+                first.move = None
+                first.move = next(first.steps)
         except StopIteration:
             return True
         except BaseException as error:
-            self._drop(first, error)
+            if first.move is None or not (first.transport.is_interruptible and is_of_handler(error)):
+                self._drop(first, error)
             raise
         return False
 
@@ -247,7 +324,7 @@ class Line:
         if isinstance(error, DisagreementError):  # on all processes alike
             if first.run is not None and first.run.error is None:
                 first.run.error = error
-                first.run.settled.add(first.call.group)
+                first.run.settled.add(self.key(first.call.group))
             first.error = error
             self._waiting.remove(first)
             return
@@ -259,7 +336,8 @@ class Line:
         failed = error if isinstance(error, CommunicatorError) else CommunicatorError(f"{first.call}: {kind}: {error}")
         self._failed = failed
         first.transport.broken()
-        if isinstance(error, DeviceError) or (isinstance(error, Exception) and not isinstance(error, Error)):
+        is_others = isinstance(error, Error) and not isinstance(error, DeviceError)
+        if not is_others and not is_of_handler(error):
             raise failed from error
 
     def _look(self, seconds: float) -> None:

@@ -42,7 +42,12 @@ class Membership:
         self._use(Alone() if transport is None else transport)
 
     def _use(self, transport: Transport) -> None:
-        self._groups = {WORLD: Member(list(range(transport.size)), transport)}
+        self._groups = {}
+        self._add(WORLD, list(range(transport.size)), transport)
+
+    def _add(self, group: str, ranks: list[int], transport: Transport | None) -> None:
+        self._groups[group] = Member(ranks, transport)
+        self._line.add_group(group, transport)
 
     @property
     def _world(self) -> Transport:
@@ -116,7 +121,7 @@ class Membership:
         if not ranks or len(set(ranks)) < len(ranks) or max(ranks) >= self.size:
             raise ArgumentError(message(here, "name_ranks", f"different ranks below {self.size}, the size", ranks))
         self._run("new_group", WORLD, f"{name!r} {ranks}", lambda t: iter(()))
-        self._groups[name] = Member(ranks, self._world.subset(ranks, name))
+        self._add(name, ranks, self._world.subset(ranks, name))
         return name
 
     def list_groups(self) -> dict[str, list[int]]:
@@ -179,12 +184,6 @@ class Membership:
         t = self._member(f"{self.name}.{name}", group).transport
         if t is not None:
             self._line.wait(self._line.submit(name, group, t, self._settled(said, t), lambda: steps(t)))
-
-    def _runs_within(self, here: str, group: str) -> None:
-        """A graph is made whose backward runs will have collectives of a group."""
-        t = self._member(here, group).transport
-        if t is not None:
-            self._line.runs.beside[group] = t
 
     def _settled(self, said: str, t: Transport) -> str:
         """What processes compare of a collective, with the settings of the communicator."""

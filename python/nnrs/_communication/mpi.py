@@ -63,8 +63,8 @@ class _Link:
     def __init__(self, comm: Any, channel: MpiChannel, control: Control, local_rank: int) -> None:
         self.comm, self.channel, self.control, self.local_rank = comm, channel, control, local_rank
         self.is_taken = False
-        self.moves = 0
-        """How many have begun and are not over."""
+        self.moves: set[Poll] = set()
+        """Those that have begun and are not over."""
         self.subsets: dict[tuple[int, ...], list[_Link]] = {}
 
     @property
@@ -84,6 +84,7 @@ class MpiTransport(Transport):
     """A group of processes, as an MPI communicator of its own."""
 
     name = "mpi"
+    is_interruptible = True
 
     def __init__(self, mpi: Any, link: _Link, members: Sequence[int]) -> None:
         self._mpi, self._link, self._members = mpi, link, list(members)
@@ -166,15 +167,15 @@ class MpiTransport(Transport):
         return {1: m.BYTE, 2: m.INT16_T, 4: m.INT32_T, 8: m.INT64_T}[array.itemsize]
 
     def _poll(self, request: Any) -> Poll:
-        link, test = self._link, request.Test
-        link.moves += 1
+        moves, test = self._link.moves, request.Test
 
         def poll() -> bool:
             if not test():
                 return False
-            link.moves -= 1
+            moves.discard(poll)
             return True
 
+        moves.add(poll)
         return poll
 
 

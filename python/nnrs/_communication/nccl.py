@@ -18,7 +18,7 @@ from .. import _core
 from .._core import Context, NcclGroup, NdArray
 from .._errors import ArgumentError, CommunicatorError, MissingPackageError, message
 from .exchange import Exchange, Pack
-from .reductions import Steps, until
+from .reductions import Steps
 from .transport import Call, Poll, Transport
 
 ID_BYTES = 128
@@ -64,7 +64,7 @@ class NcclTransport(Transport):
     def __init__(self, words: Transport, context: Context, timeout: float, group: str = "world") -> None:
         self._words, self._context, self._timeout, self._group = words, context, timeout, group
         self.rank, self.size, self.local_rank = words.rank, words.size, words.local_rank
-        self.allows_threads = words.allows_threads
+        self.allows_threads, self.is_interruptible = words.allows_threads, words.is_interruptible
         self._devices: NcclGroup | None = None
 
     @property
@@ -87,7 +87,7 @@ class NcclTransport(Transport):
                 name[:] = np.frombuffer(_core.nccl_id(number), np.uint8)
             except _core.Error as error:
                 failure = error  # once the others have been told
-        yield from until(self._words.bcast(name, 0))
+        yield self._words.bcast(name, 0)
         if failure is not None:
             raise failure
         if not name.any():
@@ -196,7 +196,7 @@ class DeviceExchange(Exchange):
         return Pack(steps, [], is_free=False)
 
 
-def _joined(t: Transport) -> Generator[None, None, NcclGroup]:
+def _joined(t: Transport) -> Generator[Poll, None, NcclGroup]:
     assert isinstance(t, NcclTransport)
     yield from t.join()
     return t.devices

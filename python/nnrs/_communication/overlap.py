@@ -16,7 +16,7 @@ Pack = list[NdArray]
 class Sender(Protocol):
     """What the communicator does for the callback."""
 
-    def begin(self, run: int) -> None: ...
+    def begin(self, run: int) -> list[RunPlan]: ...
     def check(self, packs: str) -> None: ...
     def send(self, pack: Pack, number: int, count: int) -> None: ...
     def advance(self) -> None: ...
@@ -28,18 +28,22 @@ class Sender(Protocol):
 class RunPlan:
     """Which gradients of one backward run go together, and what each waits for.
 
-    That is the functions that add to it, and, if it is not a leaf's, the one that reads it. Without a `root`, the first
-    function that is done, no function has a gradient, and all go at once.
+    That is the functions that add to it, if it is not a leaf's the one that reads it, and the packs that have it in the
+    plans before, of the run's callbacks that come first: sums of sums are made in their order. Without a `root`, the
+    first function that is done, no function has a gradient, and all go at once.
     """
 
-    def __init__(self, root: Function | None, arrays: Sequence[NdArray], pack_size: int) -> None:
+    def __init__(
+        self, root: Function | None, arrays: Sequence[NdArray], pack_size: int, before: Sequence[RunPlan]
+    ) -> None:
         self._numbers = {g: i for i, g in enumerate(arrays)}
+        self._before = [(plan, {g: i for i, pack in enumerate(plan.packs) for g in pack}) for plan in before]
         self.root = root
         self.reads: dict[Function, list[NdArray]] = {}
         self.left: dict[NdArray, int] = dict.fromkeys(arrays, 0)
         self.sent = 0
         if root is None:
-            self.packs = [list(arrays)] if arrays else []
+            self.packs: list[Pack] = [list(arrays)] if arrays else []
             return
         found: list[Function] = []
         root.outputs[0].visit(found.append)
@@ -70,9 +74,13 @@ class RunPlan:
     def ready(self) -> list[Pack]:
         """The packs that can go now; in their order, which is that of all processes."""
         end = self.sent
-        while end < len(self.packs) and all(self.left[g] <= 0 for g in self.packs[end]):
+        while end < len(self.packs) and all(self.left[g] <= 0 and self._is_first(g) for g in self.packs[end]):
             end += 1
         return self.packs[self.sent : end]
+
+    def _is_first(self, g: NdArray) -> bool:
+        """Whether no pack of the plans before has the gradient and has yet to go."""
+        return all(packs.get(g, -1) < plan.sent for plan, packs in self._before)
 
     def rest(self) -> list[Pack]:
         """All packs that have not gone."""
@@ -105,6 +113,8 @@ class GradientExchange:
         """How many times the run that goes on has this callback."""
         self._is_open = False
         self._plan: RunPlan | None = None
+        self._plans: list[RunPlan] = []
+        """Those of the run's callbacks, in their order."""
 
     def begin_run(self, run: int) -> None:
         self._calls += 1
@@ -150,13 +160,14 @@ class GradientExchange:
 
     def _open(self, run: int) -> None:
         if not self._is_open:
-            self._sender.begin(run)
+            self._plans = self._sender.begin(run)
             self._is_open = True
 
     def _start(self, root: Function | None) -> RunPlan:
-        plan = RunPlan(root, self._data, self._pack_size)
+        plan = RunPlan(root, self._data, self._pack_size, self._plans)
         self._sender.check(plan.described())
         self._plan = plan
+        self._plans.append(plan)
         return plan
 
     def _send(self, plan: RunPlan, packs: Sequence[Pack]) -> None:

@@ -1,4 +1,4 @@
-"""Collectives as generators over a transport: each `yield` is a chance for the caller to do something else.
+"""Collectives as generators over a transport, which yield each move that has begun, and go on when it is over.
 
 Sums are made here, not by the transport: every process gets one part of the numbers from all others, adds them up in
 the order of ranks, and gives the sum to those that want it; of few numbers every process gets all. So the bits depend
@@ -17,7 +17,7 @@ import numpy as np
 from .._core import ordered_sum
 from .transport import Poll, Transport, block_cuts, even_cuts
 
-Steps = Iterator[None]
+Steps = Iterator[Poll]
 
 SEGMENT = 1 << 19
 """Numbers that a process sums at a time, so that they stay in its cache."""
@@ -54,17 +54,24 @@ def _sum(rows: np.ndarray, out: np.ndarray, divide_by: int) -> None:
     ordered_sum(rows, out, divide_by, thread.computes_beside)
 
 
-def until(poll: Poll) -> Steps:
-    """Goes on when a move is over."""
-    while not poll():
-        yield
+def as_move(steps: Steps) -> Poll:
+    """The moves of a collective as one."""
+    first = next(steps, None)
+
+    def poll() -> bool:
+        nonlocal first
+        while first is not None and first():
+            first = next(steps, None)
+        return first is None
+
+    return poll
 
 
 def _sum_own_part(t: Transport, x: np.ndarray, cuts: Sequence[int], scratch: Scratch, divide_by: int) -> Steps:
     """This process's part of x becomes the sum over all."""
     own = x[cuts[t.rank] : cuts[t.rank + 1]]
     received = scratch("received", x.dtype, own.size * t.size).reshape(t.size, own.size)
-    yield from until(t.all_to_all(x, cuts, received))
+    yield t.all_to_all(x, cuts, received)
     _sum(received, own, divide_by)
 
 
@@ -87,13 +94,13 @@ def all_reduce(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1
     for part in _segments(t, x):
         cuts = even_cuts(part.size, t.size)
         yield from _sum_own_part(t, part, cuts, scratch, divide_by)
-        yield from until(t.all_gather(part, cuts))
+        yield t.all_gather(part, cuts)
 
 
 def all_reduce_by_transport(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:
     """The same in the transport's own order of sums."""
     if x.size:
-        yield from until(t.all_reduce(x))
+        yield t.all_reduce(x)
         _sum(x[None], x, divide_by)
 
 
@@ -104,7 +111,7 @@ def reduce(t: Transport, x: np.ndarray, dst: int, scratch: Scratch, divide_by: i
         if t.rank != dst:
             part = _copy(part, scratch)
         yield from _sum_own_part(t, part, cuts, scratch, divide_by)
-        yield from until(t.gather(part, cuts, dst))
+        yield t.gather(part, cuts, dst)
 
 
 def _copy(x: np.ndarray, scratch: Scratch) -> np.ndarray:
@@ -116,12 +123,12 @@ def _copy(x: np.ndarray, scratch: Scratch) -> np.ndarray:
 def bcast(t: Transport, x: np.ndarray, src: int) -> Steps:
     """x becomes that of rank `src`."""
     for part in _segments(t, x):
-        yield from until(t.bcast(part, src))
+        yield t.bcast(part, src)
 
 
 def all_gather(t: Transport, x: np.ndarray) -> Steps:
     """Of x (size, count) row i becomes that of rank i, everywhere."""
-    yield from until(t.all_gather(x.reshape(-1), block_cuts(x.shape[1], t.size)))
+    yield t.all_gather(x.reshape(-1), block_cuts(x.shape[1], t.size))
 
 
 def reduce_scatter(t: Transport, x: np.ndarray, scratch: Scratch, divide_by: int = 1) -> Steps:

@@ -11,7 +11,7 @@ import numpy as np
 from .._errors import UnsupportedError, message
 
 Poll = Callable[[], bool]
-"""Asked again and again until it says that a move is over; to ask is what moves it on."""
+"""Asked again and again until it says that a move is over; to ask is what moves it on. It may be asked once more."""
 
 
 class Call(NamedTuple):
@@ -51,6 +51,8 @@ class Transport(abc.ABC):
     """This process's place among those of the group on the same machine."""
     allows_threads: bool = False
     """Whether moves may be made, and asked after, by several threads (one at a time)."""
+    is_interruptible: bool = False
+    """Whether a move goes on after an exception of a signal's handler that came as it was asked whether it is over."""
 
     @abc.abstractmethod
     def all_to_all(self, send: np.ndarray, cuts: Sequence[int], received: np.ndarray) -> Poll:
