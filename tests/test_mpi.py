@@ -28,6 +28,16 @@ def test_random_programs_are_numpys():
     assert mpirun(3, "random_program", 1, 15).count("is well") == 3
 
 
+def test_backward_runs_that_fail_on_some_are_told_to_all():
+    assert mpirun(3, "failed_runs", 2, 40).count("is well") == 3
+
+
 @pytest.mark.long
 def test_many_random_programs_are_numpys():
     assert mpirun(3, "random_program", 3, 400, timeout=600).count("is well") == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_many_backward_runs_that_fail_on_some(size):
+    assert mpirun(size, "failed_runs", size, 400, timeout=600).count("is well") == size

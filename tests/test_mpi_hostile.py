@@ -56,7 +56,9 @@ def test_a_signals_handler_that_raises_in_a_wait():
     """It was a CommunicatorError, and the end."""
     status, text = run("alarm")
     assert status == 0 and text.count("is well") == 3, text
-    assert text.count("alarm\n") == 2 and text.count("refused:") == 2 and text.count("backward run up: Alarm") == 2, text
+    assert text.count("alarm\n") == 2 and text.count("refused:") == 2 and text.count("backward run up: Alarm") == 2, (
+        text
+    )
 
 
 @pytest.mark.parametrize("wrong", ENDS)

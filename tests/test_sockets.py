@@ -32,6 +32,10 @@ def test_random_programs_are_numpys():
     assert run(3, "random_program", 1, 15).count("is well") == 3
 
 
+def test_backward_runs_that_fail_on_some_are_told_to_all():
+    assert run(3, "failed_runs", 2, 40).count("is well") == 3
+
+
 def test_threads_with_a_communicator_each():
     assert run(3, "threads").count("is well") == 3
 
@@ -39,6 +43,12 @@ def test_threads_with_a_communicator_each():
 @pytest.mark.long
 def test_many_random_programs_are_numpys():
     assert run(3, "random_program", 3, 400, timeout=600).count("is well") == 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_many_backward_runs_that_fail_on_some(size):
+    assert run(size, "failed_runs", size, 400, timeout=600).count("is well") == size
 
 
 def test_torchrun_starts_them_again():

@@ -1,6 +1,7 @@
 //! The word with which each collective begins: ranks that ask for different things, or for different shapes, get an error
 //! that says so, and no hang.
 
+use super::run_number::RunNumber;
 use super::transport::{Transport, block_cuts};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 
@@ -14,25 +15,22 @@ const NOTICE: &str = "nothing more of ";
 #[derive(Debug, PartialEq)]
 pub(super) struct Notice {
     rank: usize,
-    /// The run's number in each group that has callbacks in it; groups by their place among all.
-    pub(super) runs: Vec<(usize, u64)>,
+    /// Which run: the numbers of those around it, and its own.
+    pub(super) path: Vec<RunNumber>,
     why: String,
 }
 
 impl Notice {
     /// What [`agree`] says of a run that has been given up here.
-    pub(super) fn text(runs: impl IntoIterator<Item = (usize, u64)>, why: &str) -> String {
-        let runs: Vec<String> = runs.into_iter().map(|(group, number)| format!("{group}:{number}")).collect();
-        format!("{NOTICE}{}; {}", runs.join(" "), why.chars().take(MOST_WHY).collect::<String>())
+    pub(super) fn text(path: &[RunNumber], why: &str) -> String {
+        let path: Vec<String> = path.iter().map(RunNumber::to_string).collect();
+        format!("{NOTICE}{}; {}", path.join("/"), why.chars().take(MOST_WHY).collect::<String>())
     }
 
     pub(super) fn read(rank: usize, text: &str) -> Option<Notice> {
-        let (runs, why) = text.split_once(" of ")?.1.strip_prefix(NOTICE)?.split_once("; ")?;
-        let one = |run: &str| {
-            let (group, number) = run.split_once(':')?;
-            Some((group.parse().ok()?, number.parse().ok()?))
-        };
-        Some(Notice { rank, runs: runs.split(' ').map(one).collect::<Option<_>>()?, why: why.to_string() })
+        let (path, why) = text.split_once(" of ")?.1.strip_prefix(NOTICE)?.split_once("; ")?;
+        let path = path.split('/').map(RunNumber::read).collect::<Option<_>>()?;
+        Some(Notice { rank, path, why: why.to_string() })
     }
 
     /// What a collective of that group ends with that meets it.
@@ -63,21 +61,23 @@ impl From<Error> for Stop {
 ///
 /// What another rank says of a run that it has given up takes the place of one of its collectives, which any of the others
 /// may meet. `hear` notes it, and gives the error for a collective that belongs to that run; one that does not is said once
-/// more.
+/// more. Where there is no such notice, `hear` notes how many runs each rank had begun (`counts`) when it asked.
 pub(super) fn agree(
     t: &dyn Transport,
     name: &str,
     said: &str,
-    hear: impl Fn(&[Notice]) -> Option<Error>,
+    counts: &RunNumber,
+    hear: impl Fn(&[Notice], &[RunNumber]) -> Option<Error>,
 ) -> Result<(), Stop> {
     if t.size() == 1 {
         return Ok(());
     }
     loop {
-        let Some(texts) = exchange_texts(t, &format!("{name} of {said}"))? else { return Ok(()) };
+        let Some(both) = exchange_texts(t, &format!("{name} of {said}"), counts)? else { return Ok(()) };
+        let (texts, counted): (Vec<String>, Vec<RunNumber>) = both.into_iter().unzip();
         let others = texts.iter().enumerate().filter(|(rank, _)| *rank != t.rank());
         let notices: Vec<Notice> = others.filter_map(|(rank, text)| Notice::read(rank, text)).collect();
-        let error = hear(&notices);
+        let error = hear(&notices, if notices.is_empty() { &counted } else { &[] });
         if said.starts_with(NOTICE) {
             return Ok(());
         }
@@ -90,21 +90,24 @@ pub(super) fn agree(
     }
 }
 
-/// What all say, where that is not the same.
-fn exchange_texts(t: &dyn Transport, text: &str) -> Result<Option<Vec<String>>> {
+/// What all say, where that is not the same, and how many runs each had begun.
+fn exchange_texts(t: &dyn Transport, text: &str, counts: &RunNumber) -> Result<Option<Vec<(String, RunNumber)>>> {
     let digests = exchange(t, digest(text.as_bytes()))?;
     if digests.iter().all(|d| *d == digests[0]) {
         return Ok(None);
     }
-    let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
-    let lengths = exchange(t, text.len() as u64)?;
-    let longest = lengths.iter().copied().max().unwrap_or(0).min(MOST_TEXT as u64) as usize;
+    let mut own = format!("{counts}\n").into_bytes();
+    own.extend_from_slice(&text.as_bytes()[..text.len().min(MOST_TEXT)]);
+    let lengths = exchange(t, own.len() as u64)?;
+    let longest = lengths.iter().copied().max().unwrap_or(0).min(2 * MOST_TEXT as u64) as usize;
     let mut texts = vec![0; longest * t.size()];
-    texts[t.rank() * longest..][..text.len()].copy_from_slice(text);
+    texts[t.rank() * longest..][..own.len()].copy_from_slice(&own);
     t.all_gather(&mut texts, &block_cuts(longest, t.size()))?;
     let shown = |rank: usize| {
         let length = longest.min(lengths[rank] as usize);
-        String::from_utf8_lossy(&texts[rank * longest..][..length]).into_owned()
+        let both = String::from_utf8_lossy(&texts[rank * longest..][..length]);
+        let (counts, text) = both.split_once('\n').unwrap_or_default();
+        (text.to_string(), RunNumber::read(counts).unwrap_or_default())
     };
     Ok(Some((0..t.size()).map(shown).collect()))
 }
@@ -165,8 +168,9 @@ mod tests {
 
     #[test]
     fn a_notice_is_read_as_it_was_said() {
-        let notice = Notice { rank: 1, runs: vec![(0, 17), (2, 3)], why: "a; b of c: ".into() };
-        let text = format!("all_reduce of {}", Notice::text([(0, 17), (2, 3)], "a; b of c: "));
+        let path = ["17 0:17 2:3", "1"].map(|text| RunNumber::read(text).unwrap());
+        let text = format!("all_reduce of {}", Notice::text(&path, "a; b of c: "));
+        let notice = Notice { rank: 1, path: path.into(), why: "a; b of c: ".into() };
         assert_eq!(Notice::read(1, &text), Some(notice));
         for other in ["barrier of all", "new_group of 'nothing more of 0:1; x'", "x of nothing more of a:b; c", ""] {
             assert_eq!(Notice::read(1, other), None);

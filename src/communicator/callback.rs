@@ -3,7 +3,7 @@
 use super::arrays::{KeptMemory, distinct};
 use super::membership::{Asked, GroupMember, Membership};
 use super::open_runs::OpenCallback;
-use super::packs::PackPlan;
+use super::packs::{PackPlan, PlannedPacks};
 use super::reductions::{Summing, all_reduce_arrays};
 use super::transport::Transport;
 use super::{CallbackOptions, Communicator};
@@ -52,7 +52,7 @@ impl Communicator {
             return Err(e.function(format!("Communicator::{NAME}")));
         }
         let group = self.members.member(NAME, options.group)?;
-        let Some(size) = group.transport.as_ref().map(|t| t.size()) else { return Ok(GradientReduction::default()) };
+        let size = group.ranks.len();
         if size == 1 && options.scale_grad == 1.0 {
             return Ok(GradientReduction::default());
         }
@@ -93,7 +93,8 @@ struct OpenReduction {
     plan: Option<PackPlan>,
 }
 
-/// Sends packs of gradients in a communicator's line.
+/// Sends packs of gradients in a communicator's line. A rank that is not in the group sends nothing, and has the packs of other
+/// groups in the same order.
 struct PackSender {
     members: Arc<Membership>,
     group: GroupMember,
@@ -121,7 +122,7 @@ impl CommunicatorBackwardCallback for GradientReduction {
             work.sender.fail(&open, "another run has begun");
         }
         let open = state.open.get_or_insert_with(|| work.sender.join(0));
-        work.start(open, || PackPlan::new(f, &work.gradients, work.pack_size))?.finished(f);
+        work.start(open, |plans| PackPlan::new(f, &work.gradients, work.pack_size, plans))?.finished(f);
         work.sender.send(open, PackPlan::ready)
     }
 
@@ -134,7 +135,7 @@ impl CommunicatorBackwardCallback for GradientReduction {
             return Ok(());
         }
         let open = state.open.get_or_insert_with(|| work.sender.join(0));
-        work.start(open, || Ok(PackPlan::of_nothing(&work.gradients)))?;
+        work.start(open, |plans| Ok(PackPlan::of_nothing(&work.gradients, plans)))?;
         work.sender.send(open, PackPlan::rest)?;
         open.plan = None;
         open.callback.run.tasks.wait()?;
@@ -174,12 +175,12 @@ impl ReductionWork {
     fn start<'a>(
         &self,
         open: &'a mut OpenReduction,
-        make: impl FnOnce() -> Result<PackPlan>,
+        make: impl FnOnce(&mut Vec<Arc<PlannedPacks>>) -> Result<PackPlan>,
     ) -> Result<&'a mut PackPlan> {
         let plan = match open.plan.take() {
             Some(plan) => plan,
             None => {
-                let plan = make()?;
+                let plan = make(&mut open.callback.run.plans.lock().unwrap_or_else(PoisonError::into_inner))?;
                 let Summing { divide_by, .. } = self.sender.how;
                 let (number, packs, scale) = (open.callback.number, plan.described(), self.sender.scale);
                 let said = format!("gradients in packs {packs}; callback {number}, by {divide_by}, scale {scale}");
@@ -193,7 +194,8 @@ impl ReductionWork {
 
 impl PackSender {
     fn join(&self, run: u64) -> OpenReduction {
-        OpenReduction { callback: self.members.runs.join(run, self.group.number), plan: None }
+        let group = self.group.transport.as_ref().map(|_| self.group.number);
+        OpenReduction { callback: self.members.runs.join(run, group), plan: None }
     }
 
     /// Sends some packs of a run that has begun, each with a word: another rank may have given the run up.
@@ -213,21 +215,27 @@ impl PackSender {
 
     /// All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too.
     fn close(&self, open: &OpenReduction) -> Result<()> {
-        let run = &open.callback.run;
-        let result = match run.is_settled(self.group.number) {
-            true => Ok(()),
-            false => self
-                .submit(&open.callback, "the end of a backward run".into(), |_, _| Ok(()))
-                .and_then(|()| run.tasks.wait())
-                .inspect(|()| run.settle(self.group.number, None)),
-        };
+        let result = self.end(&open.callback);
         self.members.runs.leave(&open.callback);
         result
     }
 
+    fn end(&self, callback: &OpenCallback) -> Result<()> {
+        let Some(group) = callback.group else { return Ok(()) };
+        callback.run.check()?;
+        if !callback.run.is_settled(group) {
+            self.submit(callback, "the end of a backward run".into(), |_, _| Ok(()))?;
+            callback.run.tasks.wait()?;
+            callback.run.settle(group, None);
+        }
+        Ok(())
+    }
+
     /// Ends a run that has failed here.
     fn fail(&self, open: &OpenReduction, why: &str) {
-        self.members.give_up(&open.callback.run, NAME, why);
+        if open.callback.group.is_some() {
+            self.members.give_up(&open.callback.run, NAME, why);
+        }
         self.members.runs.leave(&open.callback);
     }
 
@@ -237,12 +245,14 @@ impl PackSender {
         said: String,
         moves: impl FnOnce(&dyn Transport, &mut KeptMemory) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let runs = self.members.runs.open();
-        let ticket = self.members.ticket(NAME, &self.group, &runs)?;
+        if callback.group.is_none() {
+            return Ok(());
+        }
+        let place = self.members.place(NAME, &self.group)?;
         let (members, group, run) = (self.members.clone(), self.group.clone(), callback.run.clone());
         let work = move || {
             let asked = Asked { name: NAME, group: &group, said: &said, run: Some(&run) };
-            members.run(ticket, &runs, &asked, moves)
+            members.run(place, &asked, moves)
         };
         callback.run.tasks.submit(&self.members.worker, work);
         Ok(())

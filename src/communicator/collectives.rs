@@ -91,7 +91,7 @@ impl Drop for Communicator {
         if std::thread::panicking() {
             return self.members.leave("panicked");
         }
-        let _ = self.members.notices.wait(); // others wait for what it says; what comes of that is theirs
+        self.members.prepare_to_leave();
         self.members.leave("ended");
     }
 }

@@ -2,7 +2,8 @@
 
 use super::transport::CollectiveCall;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ pub(super) struct Letter {
 #[derive(Default)]
 struct HallGroup {
     letters: HashMap<(u64, usize), Letter>,
+    /// Places about to be left.
+    leaving: HashSet<usize>,
     left: HashMap<usize, String>,
 }
 
@@ -63,6 +66,8 @@ pub(super) struct HallPlace<'a> {
     /// The ranks of the world in the group.
     pub(super) members: &'a [usize],
     pub(super) own: usize,
+    /// Whether nobody waits for its moves here.
+    pub(super) is_patient: &'a AtomicBool,
 }
 
 impl HallPlace<'_> {
@@ -103,6 +108,18 @@ impl Hall {
         self.news.notify_all();
     }
 
+    /// A place of a group will be left, but for what its moves that go on wait for.
+    pub(super) fn prepare_to_leave(&self, group: &Arc<str>, place: usize) {
+        self.lock().groups.entry(group.clone()).or_default().leaving.insert(place);
+        self.news.notify_all();
+    }
+
+    /// Something has changed of what those that wait look at.
+    pub(super) fn wake(&self) {
+        drop(self.lock()); // so that none is about to wait
+        self.news.notify_all();
+    }
+
     /// Leaves a letter.
     pub(super) fn post(&self, place: &HallPlace, number: u64, letter: Letter) -> Result<()> {
         let mut state = self.lock();
@@ -118,7 +135,7 @@ impl Hall {
 
     /// The letter of the group's rank `from` in that move, which is waited for.
     pub(super) fn take(&self, place: &HallPlace, number: u64, kind: &'static str, from: usize) -> Result<Arc<Vec<u8>>> {
-        let begin = Instant::now();
+        let mut begin = Instant::now();
         let mut state = self.lock();
         loop {
             if let Some(why) = &state.broken {
@@ -137,6 +154,12 @@ impl Hall {
             if let Some(why) = group.left.get(&from) {
                 let text = format!("rank {} {why} without coming to it", place.members[from]);
                 return Err(self.fail(state, place, &text));
+            }
+            if place.is_patient.load(Relaxed) {
+                if group.leaving.contains(&place.own) && group.leaving.contains(&from) {
+                    return Err(over(&format!("rank {} is about to leave, too", place.members[from])));
+                }
+                begin = Instant::now();
             }
             let waited = begin.elapsed();
             if waited >= self.timeout {

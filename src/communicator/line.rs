@@ -88,10 +88,10 @@ impl CollectiveTicket {
     /// Runs the moves of the collective when its turn has come, if it is still wanted then. An error of theirs ends the
     /// communicator, but for one that all ranks get. `rank`: this one's number in the world.
     pub(super) fn run<R>(
-        self,
+        &self,
         transport: &dyn Transport,
         rank: usize,
-        is_wanted: impl FnOnce() -> Result<()>,
+        is_wanted: impl Fn() -> Result<()>,
         moves: impl FnOnce() -> Result<R, Stop>,
     ) -> Result<R> {
         let call = self.wait(is_wanted)?;
@@ -114,10 +114,11 @@ impl CollectiveTicket {
     }
 
     /// When its turn has come it gets its number among those of its group: one that was given up has none on any rank.
-    fn wait(&self, is_wanted: impl FnOnce() -> Result<()>) -> Result<CollectiveCall> {
+    fn wait(&self, is_wanted: impl Fn() -> Result<()>) -> Result<CollectiveCall> {
         let mut state = self.line.lock();
         while !state.is_turn(self.number) {
             check(&state)?;
+            is_wanted()?; // its turn may not come: another run has left something before it
             state = self.line.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         check(&state)?;

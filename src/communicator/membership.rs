@@ -1,9 +1,10 @@
 //! The ranks of a communicator and its groups, and how a collective comes to its turn.
 
-use super::agreement::{Stop, agree};
+use super::agreement::{Notice, Stop, agree};
 use super::arrays::KeptMemory;
 use super::line::{CollectiveLine, CollectiveTicket};
 use super::open_runs::{OpenRun, OpenRuns};
+use super::run_number::RunNumber;
 use super::transport::Transport;
 use super::worker::{TaskGroup, Worker};
 use nnrs_kernels::error::{Error, Result};
@@ -44,6 +45,22 @@ pub(super) struct Asked<'a> {
     pub(super) said: &'a str,
     /// The backward run that it adds gradients up for.
     pub(super) run: Option<&'a OpenRun>,
+}
+
+/// A place in the line, and within which backward runs it was taken.
+pub(super) struct Place {
+    ticket: CollectiveTicket,
+    runs: Vec<Arc<OpenRun>>,
+    /// How many runs had begun.
+    counts: RunNumber,
+    is_notice: bool,
+}
+
+impl Place {
+    /// The error of a run that has ended since, and it with it.
+    fn check(&self) -> Result<()> {
+        self.runs.iter().try_for_each(|run| run.check())
+    }
 }
 
 impl Membership {
@@ -89,39 +106,42 @@ impl Membership {
         if group.transport.is_none() {
             return Ok(None);
         }
-        let runs = self.runs.open();
-        if !runs.is_empty() {
-            self.runs.note_beside(group.number);
-        }
-        let ticket = self.ticket(name, group, &runs)?;
-        self.run(ticket, &runs, &Asked { name, group, said, run: None }, moves).map(Some)
+        let place = self.place(name, group)?;
+        self.run(place, &Asked { name, group, said, run: None }, moves).map(Some)
     }
 
-    /// A place in the line for a collective within those backward runs.
-    pub(super) fn ticket(
-        &self,
-        name: &'static str,
-        group: &GroupMember,
-        runs: &[Arc<OpenRun>],
-    ) -> Result<CollectiveTicket> {
+    /// A place in the line for a collective within the backward runs that go on.
+    pub(super) fn place(&self, name: &'static str, group: &GroupMember) -> Result<Place> {
+        let (runs, counts) = self.runs.asked_within();
         runs.iter().try_for_each(|run| run.check())?;
-        self.line.ticket(name, &group.name, false)
+        if let Some(t) = &group.transport {
+            t.be_patient(false);
+        }
+        Ok(Place { ticket: self.line.ticket(name, &group.name, false)?, runs, counts, is_notice: false })
     }
 
     /// Runs the moves of a collective that stands in the line, once all agree on it; but where one of the backward runs has
     /// been given up meanwhile.
     pub(super) fn run<R>(
         &self,
-        ticket: CollectiveTicket,
-        runs: &[Arc<OpenRun>],
+        place: Place,
         asked: &Asked,
         moves: impl FnOnce(&dyn Transport, &mut KeptMemory) -> Result<R>,
     ) -> Result<R> {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
-        let is_wanted = || runs.iter().try_for_each(|run| run.check());
-        ticket.run(t, self.world.rank(), is_wanted, || {
-            let agreed = agree(t, name, said, |notices| self.runs.hear((group.number, &group.name), name, notices));
+        let Place { runs, counts, is_notice, .. } = &place;
+        let hear = |notices: &[Notice], counted: &[RunNumber]| {
+            self.runs.hear((group.number, &group.name), name, notices);
+            if !is_notice {
+                // A notice meets others that have come further.
+                let begun = notices.iter().filter_map(|n| n.path.first()).chain(counted);
+                begun.for_each(|others| self.runs.catch_up(others));
+            }
+            place.check().err()
+        };
+        place.ticket.run(t, self.world.rank(), || place.check(), || {
+            let agreed = agree(t, name, said, counts, hear);
             if let (Err(Stop::Disagreement(e)), Some(run)) = (&agreed, run) {
                 run.settle(group.number, Some(e));
             }
@@ -132,24 +152,34 @@ impl Membership {
     }
 
     /// Ends a run that has failed here, when no array of its is on its way any more. The others are told in the place of
-    /// their next collectives within it, so that they do not wait, nor take what comes for those; nobody waits until they
-    /// have heard.
+    /// their next collectives within it, so that they do not wait, nor take what comes for those: in all groups, for which of
+    /// them they come to first none knows. Nobody waits until they have heard.
     pub(super) fn give_up(self: &Arc<Self>, run: &Arc<OpenRun>, name: &'static str, why: &str) {
         let _ = run.tasks.wait(); // the run has an error already
         if std::thread::panicking() {
             return; // which ends the communicator, and that says it better
         }
         let Some(said) = run.give_up(why) else { return };
-        let groups = self.groups();
-        for group in self.runs.groups(run).into_iter().map(|number| groups[number].clone()) {
+        for group in self.groups() {
+            let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {
+                continue;
+            };
             let Ok(ticket) = self.line.ticket(name, &group.name, true) else { return };
+            t.be_patient(true);
+            let place = Place { ticket, runs: vec![], counts: RunNumber::default(), is_notice: true };
             let (members, said) = (self.clone(), said.clone());
             let say = move || {
                 let asked = Asked { name, group: &group, said: &said, run: None };
-                members.run(ticket, &[], &asked, |_, _| Ok(()))
+                members.run(place, &asked, |_, _| Ok(()))
             };
             self.notices.submit(&Worker::default(), say); // a thread of its own: groups do not wait for each other
         }
+    }
+
+    /// Others need not wait until this rank has heard what they say of their runs.
+    pub(super) fn prepare_to_leave(&self) {
+        self.groups().iter().filter_map(|g| g.transport.as_ref()).for_each(|t| t.prepare_to_leave());
+        let _ = self.notices.wait(); // others wait for what it says; what comes of that is theirs
     }
 
     /// This rank takes part in nothing more.

@@ -53,6 +53,7 @@ mod open_runs;
 mod packs;
 mod reductions;
 mod rows;
+mod run_number;
 #[cfg(feature = "python")]
 mod sum_over_gpus;
 mod sync_batch_normalization;

@@ -1,4 +1,5 @@
-//! Which gradients of a backward run go together, and what each waits for: the functions that add to it.
+//! Which gradients of a backward run go together, and what each waits for: the functions that add to it, and the packs that
+//! have it of the run's callbacks that come before, for sums of sums are made in their order.
 
 use super::arrays::{described, sum_type};
 use crate::graph::FunctionRef;
@@ -6,6 +7,23 @@ use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// What other callbacks of the run have to know of a plan.
+pub(super) struct PlannedPacks {
+    /// The pack of each gradient, by its address.
+    packs: HashMap<usize, usize>,
+    /// How many packs have gone.
+    sent: AtomicUsize,
+}
+
+impl PlannedPacks {
+    /// Whether a gradient is in no pack that has yet to go.
+    fn is_through(&self, address: usize) -> bool {
+        self.packs.get(&address).is_none_or(|&pack| pack < self.sent.load(Relaxed))
+    }
+}
 
 /// The plan of one run, made when the run's first function is over. Packs go in their order, which is that of all ranks.
 pub(super) struct PackPlan {
@@ -16,12 +34,18 @@ pub(super) struct PackPlan {
     /// How many functions have yet to add to each.
     left: Vec<usize>,
     packs: Vec<Vec<usize>>,
-    sent: usize,
+    own: Arc<PlannedPacks>,
+    before: Vec<Arc<PlannedPacks>>,
 }
 
 impl PackPlan {
-    /// Of a run whose first function is `root`.
-    pub(super) fn new(root: &FunctionRef, arrays: &[NdArray], pack_size: usize) -> Result<PackPlan> {
+    /// Of a run whose first function is `root`; `plans` are those before, and this one joins them.
+    pub(super) fn new(
+        root: &FunctionRef,
+        arrays: &[NdArray],
+        pack_size: usize,
+        plans: &mut Vec<Arc<PlannedPacks>>,
+    ) -> Result<PackPlan> {
         let numbers: HashMap<usize, usize> = arrays.iter().enumerate().map(|(i, a)| (a.address(), i)).collect();
         let (mut reads, mut left, mut last) = (HashMap::new(), vec![0; arrays.len()], vec![None; arrays.len()]);
         let mut note = |f: &FunctionRef| {
@@ -42,14 +66,22 @@ impl PackPlan {
         };
         root.outputs().first().map_or(Ok(()), |y| y.visit(&mut note))?;
         let packs = packs(arrays, &order(&last), pack_size);
-        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, sent: 0 })
+        Ok(PackPlan { root: root.id(), reads, left, ..PackPlan::of(arrays, packs, plans) })
     }
 
     /// Of a run in which no function has a gradient: all go at once.
-    pub(super) fn of_nothing(arrays: &[NdArray]) -> PackPlan {
+    pub(super) fn of_nothing(arrays: &[NdArray], plans: &mut Vec<Arc<PlannedPacks>>) -> PackPlan {
         let all: Vec<usize> = (0..arrays.len()).collect();
-        let packs = if all.is_empty() { vec![] } else { vec![all] };
-        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, sent: 0 }
+        PackPlan::of(arrays, if all.is_empty() { vec![] } else { vec![all] }, plans)
+    }
+
+    fn of(arrays: &[NdArray], packs: Vec<Vec<usize>>, plans: &mut Vec<Arc<PlannedPacks>>) -> PackPlan {
+        let places = packs.iter().enumerate().flat_map(|(p, pack)| pack.iter().map(move |&i| (arrays[i].address(), p)));
+        let own = Arc::new(PlannedPacks { packs: places.collect(), sent: AtomicUsize::new(0) });
+        let before = plans.clone();
+        plans.push(own.clone());
+        let (reads, left) = Default::default();
+        PackPlan { root: 0, arrays: arrays.to_vec(), reads, left, packs, own, before }
     }
 
     /// Whether the end of `f` belongs to the run; if not, that was given up, and this is another one.
@@ -78,21 +110,25 @@ impl PackPlan {
 
     /// The packs that can go now, with their numbers.
     pub(super) fn ready(&mut self) -> Vec<(usize, Vec<NdArray>)> {
-        let is_final = |pack: &&Vec<usize>| pack.iter().all(|&i| self.left[i] == 0);
-        let count = self.packs[self.sent..].iter().take_while(is_final).count();
+        let is_first = |i: usize| self.before.iter().all(|plan| plan.is_through(self.arrays[i].address()));
+        let can_go = |pack: &&Vec<usize>| pack.iter().all(|&i| self.left[i] == 0 && is_first(i));
+        let count = self.packs[self.sent()..].iter().take_while(can_go).count();
         self.take(count)
     }
 
     /// All packs that have not gone.
     pub(super) fn rest(&mut self) -> Vec<(usize, Vec<NdArray>)> {
-        self.take(self.packs.len() - self.sent)
+        self.take(self.packs.len() - self.sent())
+    }
+
+    fn sent(&self) -> usize {
+        self.own.sent.load(Relaxed)
     }
 
     fn take(&mut self, count: usize) -> Vec<(usize, Vec<NdArray>)> {
-        let start = self.sent;
-        self.sent += count;
+        let start = self.own.sent.fetch_add(count, Relaxed);
         let pack = |p: usize| (p, self.packs[p].iter().map(|&i| self.arrays[i].clone()).collect());
-        (start..self.sent).map(pack).collect()
+        (start..start + count).map(pack).collect()
     }
 }
 

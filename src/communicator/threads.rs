@@ -5,7 +5,7 @@ use super::hall::{Hall, HallPlace, Letter};
 use super::transport::{CollectiveCall, Transport, check_cuts, check_rank};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ pub struct Threads {
     own: usize,
     moves: AtomicU64,
     subsets: AtomicU64,
+    is_patient: AtomicBool,
     sent: Mutex<Vec<Arc<Vec<u8>>>>,
 }
 
@@ -117,12 +118,12 @@ impl Threads {
     }
 
     fn placed(hall: &Arc<Hall>, group: Arc<str>, members: Vec<usize>, own: usize) -> Threads {
-        let (moves, subsets, sent) = Default::default();
-        Threads { hall: hall.clone(), group, members, own, moves, subsets, sent }
+        let (moves, subsets, is_patient, sent) = Default::default();
+        Threads { hall: hall.clone(), group, members, own, moves, subsets, is_patient, sent }
     }
 
     fn place(&self) -> HallPlace<'_> {
-        HallPlace { group: &self.group, members: &self.members, own: self.own }
+        HallPlace { group: &self.group, members: &self.members, own: self.own, is_patient: &self.is_patient }
     }
 
     fn next_move(&self) -> u64 {
@@ -252,6 +253,16 @@ impl Transport for Threads {
 
     fn end(&self, call: &CollectiveCall) {
         self.hall.end(self.members[self.own], call);
+    }
+
+    fn be_patient(&self, is_patient: bool) {
+        if self.is_patient.swap(is_patient, Relaxed) != is_patient {
+            self.hall.wake();
+        }
+    }
+
+    fn prepare_to_leave(&self) {
+        self.hall.prepare_to_leave(&self.group, self.own);
     }
 
     fn leave(&self, why: &str) {

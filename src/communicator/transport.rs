@@ -178,6 +178,14 @@ pub trait Transport: Send + Sync {
     /// `call` is over, and nothing has failed.
     fn end(&self, _call: &CollectiveCall) {}
 
+    /// Whether the moves that follow, and one that has begun, are waited for by no program here: for those there should be no
+    /// limit of time. They say of a backward run that it has failed, for others to hear when they come to the group.
+    fn be_patient(&self, _is_patient: bool) {}
+
+    /// This rank will [`leave`](Transport::leave) when what it says of failed runs is over, or waits only for ranks that are
+    /// about to leave, too, which should be an error.
+    fn prepare_to_leave(&self) {}
+
     /// This rank makes no more moves of this group; `why` it is: "ended", "panicked", "failed (..)". A move that waits for
     /// it elsewhere should fail.
     fn leave(&self, _why: &str) {}
