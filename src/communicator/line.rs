@@ -88,7 +88,7 @@ impl CollectiveTicket {
     /// Runs the moves of the collective when its turn has come, if it is still wanted then. An error of theirs ends the
     /// communicator, but for one that all ranks get. `rank`: this one's number in the world.
     pub(super) fn run<R>(
-        &self,
+        self,
         transport: &dyn Transport,
         rank: usize,
         is_wanted: impl Fn() -> Result<()>,

@@ -56,13 +56,6 @@ pub(super) struct Place {
     is_notice: bool,
 }
 
-impl Place {
-    /// The error of a run that has ended since, and it with it.
-    fn check(&self) -> Result<()> {
-        self.runs.iter().try_for_each(|run| run.check())
-    }
-}
-
 impl Membership {
     pub(super) fn new(world: Arc<dyn Transport>) -> Membership {
         let ranks = (0..world.size()).collect();
@@ -130,7 +123,8 @@ impl Membership {
     ) -> Result<R> {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
-        let Place { runs, counts, is_notice, .. } = &place;
+        let Place { ticket, runs, counts, is_notice } = place;
+        let is_wanted = || runs.iter().try_for_each(|run| run.check());
         let hear = |notices: &[Notice], counted: &[RunNumber]| {
             self.runs.hear((group.number, &group.name), name, notices);
             if !is_notice {
@@ -138,10 +132,10 @@ impl Membership {
                 let begun = notices.iter().filter_map(|n| n.path.first()).chain(counted);
                 begun.for_each(|others| self.runs.catch_up(others));
             }
-            place.check().err()
+            is_wanted().err()
         };
-        place.ticket.run(t, self.world.rank(), || place.check(), || {
-            let agreed = agree(t, name, said, counts, hear);
+        ticket.run(t, self.world.rank(), is_wanted, || {
+            let agreed = agree(t, name, said, &counts, hear);
             if let (Err(Stop::Disagreement(e)), Some(run)) = (&agreed, run) {
                 run.settle(group.number, Some(e));
             }

@@ -130,7 +130,7 @@ class Alarm(Exception):
 
 
 def alarm():
-    """The handler of a signal raises in a wait for the others: in backward, and in a sum, which is made all the same."""
+    """A handler of a signal raises in a wait: in backward, and in a sum, which is made all the same."""
 
     def ring(number, frame):
         raise Alarm
