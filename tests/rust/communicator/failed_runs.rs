@@ -247,3 +247,90 @@ fn sums_over_rows_and_then_over_columns() {
     });
     assert_eq!(seen.unwrap(), [[40.0, 30.0]; 4]);
 }
+
+#[test]
+fn in_a_group_or_a_run_within_the_run_to_which_the_failing_rank_has_not_come() {
+    for (is_run, group, first) in [(false, "other", 0), (false, "other", 2), (true, "other", 0), (true, WORLD, 1)] {
+        let seen = Threads::run_over(Threads::world_within(2, Duration::from_secs(20)), |comm| {
+            comm.new_group("other", &[1, 0])?;
+            let (leaves, y) = net(&comm)?;
+            let inner_leaf = leaf(1.0)?;
+            let z = f::sum(&(&inner_leaf + &inner_leaf)?, f::Sum::default())?;
+            let outer = comm.all_reduce_callback(&leaves.each_ref().map(|v| v.grad()), each(WORLD))?;
+            let inner = comm.all_reduce_callback(&[inner_leaf.grad()], each(group))?;
+            let mut found = vec![];
+            for step in 0..7 {
+                leaves.iter().try_for_each(|v| v.grad().zero())?;
+                y.forward()?;
+                let is_bad = [first, first + 2].contains(&step);
+                let within = |f: &FunctionRef| match (f.name() == "exp", is_run) {
+                    (false, _) => Ok(()),
+                    (true, true) if step == first + 2 => Ok(()),
+                    (true, true) => {
+                        inner_leaf.grad().zero()?;
+                        z.forward()?;
+                        z.backward_with(BackwardRun { callbacks: &[&inner], ..Default::default() })?;
+                        assert_eq!(inner_leaf.grad().to_vec::<f32>()?, [4.0]);
+                        Ok(())
+                    }
+                    (true, false) => {
+                        let x = array(DType::F32, &[step as f64]);
+                        comm.all_reduce(&[&x], AllReduceOptions { group, ..Default::default() })?;
+                        assert_eq!(x.to_vec::<f32>()?, [2.0 * step as f32]);
+                        Ok(())
+                    }
+                };
+                let post = fails_at("add2", comm.rank() == 1 && is_bad, &within);
+                let run = BackwardRun { callbacks: &[&outer], post: Some(&post), ..Default::default() };
+                match y.backward_with(run) {
+                    Ok(()) => found.push(leaves[1].grad().to_vec::<f32>()?[0]),
+                    Err(e) => assert!(is_bad && e.to_string().contains("a bad sample"), "step {step}: {e}"),
+                }
+            }
+            Ok(found)
+        });
+        let expected = 2f32.exp() + 3f32.exp();
+        for found in seen.unwrap() {
+            assert!(found.len() == 5 && found.iter().all(|g| (g - expected).abs() < 1e-4), "{group}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_in_a_group_that_nobody_comes_to_has_all_the_time() {
+    let seen = Threads::run_over(Threads::world_within(3, Duration::from_millis(400)), |comm| {
+        comm.new_group("one", &[0, 1])?;
+        comm.new_group("all", &[2, 1, 0])?;
+        let (leaves, y) = net(&comm)?;
+        let reduced = comm.all_reduce_callback(&leaves.each_ref().map(|v| v.grad()), each("one"))?;
+        y.forward()?;
+        let post = fails_at("add2", comm.rank() == 1, &|_| Ok(()));
+        let run = BackwardRun { callbacks: &[&reduced], post: Some(&post), ..Default::default() };
+        assert_eq!(comm.rank() < 2, comm.rank() < 2 && y.backward_with(run).is_err());
+        std::thread::sleep(Duration::from_secs(1));
+        let x = array(DType::F32, &[1.0]);
+        comm.all_reduce(&[&x], AllReduceOptions { group: "all", ..Default::default() })?;
+        x.to_vec::<f32>()
+    });
+    assert_eq!(seen.unwrap(), [[3.0]; 3]);
+}
+
+#[test]
+fn sums_of_sums_are_made_in_the_order_of_the_callbacks() {
+    for pack_size in [1, 1 << 20] {
+        let seen = Threads::run(3, |comm| {
+            comm.new_group("pair", &[0, 1])?;
+            let [w, v, u] = [leaf(1.0 + comm.rank() as f32)?, leaf(1.0)?, leaf(1.0)?];
+            let late = f::tanh(&f::tanh(&v)?)?;
+            let y = f::sum(&(&(&late + &(&w * &w)?)? + &f::tanh(&u)?)?, f::Sum::default())?;
+            let reduced = |some: [&Variable; 2], group| {
+                comm.all_reduce_callback(&some.map(Variable::grad), CallbackOptions { pack_size, ..each(group) })
+            };
+            let [a, b, c] = [reduced([&w, &v], WORLD)?, reduced([&w, &u], "pair")?, reduced([&u, &w], WORLD)?];
+            y.forward()?;
+            y.backward_with(BackwardRun { callbacks: &[&a, &b, &c], ..Default::default() })?;
+            w.grad().to_vec::<f32>()
+        });
+        assert_eq!(seen.unwrap(), [[24.0 + 24.0 + 12.0]; 3]);
+    }
+}
