@@ -91,6 +91,7 @@ __all__ = [
     "plan_memory",
     "print_message",
     "put_in_scope",
+    "put_parameters",
     "random_stream",
     "read_hdf5",
     "read_nnabla",
@@ -117,6 +118,7 @@ __all__ = [
     "set_solver_hook",
     "share_parameters",
     "solver_registry",
+    "stage_parameters",
     "temporary_beside",
     "unregister_rule",
     "unset_function_hook",
@@ -552,6 +554,10 @@ def check_parameter_names(function: str, argument: str, names: list[str]) -> Non
 def write_parameters(path: Any, names: list[str], variables: list[Variable]) -> None: ...
 def read_parameters(path: Any) -> list[tuple[str, NdArray, bool]]: ...
 def set_parameters(function: str, records: list[tuple[str, NdArray, bool]]) -> None: ...
+def stage_parameters(function: str, records: list[tuple[str, NdArray, bool]]) -> list[Variable]: ...
+def put_parameters(
+    function: str, parameters: list[tuple[str, Variable, tuple[NdArray, bool] | None]]
+) -> None: ...
 def message_names() -> list[str]: ...
 def message_fields(name: str) -> list[tuple[int, str, str, bool, bool]]: ...
 def decode_message(name: str, data: bytes) -> dict[str, Any]: ...

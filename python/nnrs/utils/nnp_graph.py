@@ -158,10 +158,10 @@ class NnpLoader:
         self._params: dict[str, Any] = OrderedDict() if scope is None else scope
         said, records, _ = _files.read_nnabla(here, filepath, extension, "filepath")
         _core.check_parameter_names(here, "filepath", [name for name, *_ in records])
-        with parameter_scope("", self._params):
-            _core.set_parameters(here, records)
         self._proto = message_class("NNablaProtoBuf")._of(said)
         self.network_dict: dict[str, Any] = {n.name: _LoadedNetwork(n, self._params) for n in self._proto.network}
+        with parameter_scope("", self._params):
+            _core.set_parameters(here, records)
 
     def get_network_names(self) -> list[str]:
         """The names of the networks."""
