@@ -185,9 +185,10 @@ class NnpLoader:
         check_batch_size(here, batch_size)
         if callback is not None:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
+        known = f"one of the networks {', '.join(map(repr, self.network_dict)) or 'none'}"
+        check_type(here, "name", name, str, known)
         if name not in self.network_dict:
-            known = ", ".join(map(repr, self.network_dict)) or "none"
-            raise ArgumentError(message(here, "name", f"one of the networks {known}", describe(name)))
+            raise ArgumentError(message(here, "name", known, describe(name)))
         return NnpNetwork(self.network_dict[name], batch_size, callback)
 
 
