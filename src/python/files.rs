@@ -6,8 +6,8 @@ use super::{convert, errors};
 use crate::graph::Variable as Var;
 use crate::io::hdf5::{self, Attribute};
 use crate::io::nnabla::bytes_of;
-use crate::io::open;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
+use crate::io::{self, open, temporary};
 use crate::parameter;
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
@@ -15,12 +15,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(temporary_beside, m)?)?;
+    m.add_function(wrap_pyfunction!(flush_file, m)?)?;
+    m.add_function(wrap_pyfunction!(flush_folder, m)?)?;
     m.add_function(wrap_pyfunction!(save_safetensors, m)?)?;
     m.add_function(wrap_pyfunction!(load_safetensors, m)?)?;
     m.add_function(wrap_pyfunction!(check_parameter_names, m)?)?;
@@ -135,10 +137,24 @@ fn write_hdf5(
     })
 }
 
-/// A new name in the folder of a file, which another one will replace; what ended processes left there is removed.
+/// The file that a path means, and a new name in its folder for what will replace it; what ended processes left there is removed.
 #[pyfunction]
-fn temporary_beside(path: PathBuf) -> PathBuf {
-    crate::io::temporary::beside(&path)
+fn temporary_beside(path: PathBuf) -> (PathBuf, PathBuf) {
+    let target = temporary::target(&path);
+    let beside = temporary::beside(&target);
+    (target, beside)
+}
+
+/// Pushes a file to the disk.
+#[pyfunction]
+fn flush_file(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    errors::detached(py, || Ok(OpenOptions::new().write(true).open(&path)?.sync_all()?))
+}
+
+/// Pushes the names in a folder to the disk, where the system can.
+#[pyfunction]
+fn flush_folder(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    errors::detached(py, || Ok(io::flush_folder(&path)))
 }
 
 /// Name, type, shape, and bytes as a NumPy array.

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any
 
 from .. import _core, _files
-from .._scope import parts_of, walk
+from .._scope import parts_of
 from ..parameter import get_parameters, parameter_scope, set_parameter
 
 
@@ -40,6 +40,9 @@ class StagedParameters:
 
     def commit(self) -> None:
         """Put the new ones, those that networks have made among them, and the file's values into the current scope."""
-        all_of_them = walk(self.scope, "")
-        new = [(name, v) for name, v in all_of_them if name in self._values or v is not self._before.get(name)]
-        _core.put_parameters(self._function, [(name, v, self._values.get(name)) for name, v in new])
+        with parameter_scope("", self.scope):
+            found = get_parameters(grad_only=False)
+        for name, v in self._before.items():
+            if name not in self._values and found.get(name) is v:
+                del found[name]
+        _core.put_parameters(self._function, [(name, v, self._values.get(name)) for name, v in found.items()])
