@@ -5,6 +5,7 @@ pub mod nnabla;
 pub mod safetensors;
 pub(crate) mod states;
 pub(crate) mod temporary;
+pub(crate) mod unpack_budget;
 mod wire;
 
 use nnrs_kernels::error::{Error, ErrorKind, Result};

@@ -154,7 +154,10 @@ fn flush_file(py: Python<'_>, path: PathBuf) -> PyResult<()> {
 /// Pushes the names in a folder to the disk, where the system can.
 #[pyfunction]
 fn flush_folder(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    errors::detached(py, || Ok(io::flush_folder(&path)))
+    errors::detached(py, || {
+        io::flush_folder(&path);
+        Ok(())
+    })
 }
 
 /// Name, type, shape, and bytes as a NumPy array.
