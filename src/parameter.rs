@@ -22,9 +22,9 @@ pub(crate) use files::check_names;
 #[cfg(feature = "python")]
 pub(crate) use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
 pub use files::{load_parameters, save_parameters};
-pub(crate) use tree::{Entries, Item, Scope, note};
+pub(crate) use tree::{Entries, Item, Scope};
 #[cfg(feature = "python")]
-pub(crate) use tree::{Tree, set_tree, take_back};
+pub(crate) use tree::{Tree, note, set_tree, take_back};
 use tree::{current, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
