@@ -2,7 +2,7 @@
 
 use super::chunks::{Chunked, MOST_PER_BYTE, StoredChunk, filters};
 use super::header::{HeaderMessage, messages, only};
-use super::source::{Cursor, FileBytes, Values, broken};
+use super::source::{Cursor, FileBytes, WantedValues, broken};
 use super::{Attributes, Dataset, Hdf5Contents, SIGNATURE, UNDEFINED, datatype, group, kind};
 use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::array::NdArray;
@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8]) -> Result<Hdf5Contents> {
 
 /// As [`read`], of a file that may be from an archive: what it unpacks to is paid from `budget`.
 pub(crate) fn read_within(bytes: &[u8], budget: &UnpackBudget) -> Result<Hdf5Contents> {
-    contents(bytes, budget, Values::Read)
+    contents(bytes, budget, WantedValues::Read)
 }
 
 /// Lets `budget` pay for what a file will unpack to when it is read; nothing else is asked of it.
@@ -44,13 +44,13 @@ pub(crate) fn read_within(bytes: &[u8], budget: &UnpackBudget) -> Result<Hdf5Con
 /// # Errors
 /// `Format` where the budget is too small.
 pub(crate) fn check_unpacking(bytes: &[u8], budget: &UnpackBudget) -> Result<()> {
-    match contents(bytes, budget, Values::Skipped) {
+    match contents(bytes, budget, WantedValues::Skipped) {
         Err(e) if budget.is_overdrawn() => Err(e),
         _ => Ok(()),
     }
 }
 
-fn contents(bytes: &[u8], budget: &UnpackBudget, wanted: Values) -> Result<Hdf5Contents> {
+fn contents(bytes: &[u8], budget: &UnpackBudget, wanted: WantedValues) -> Result<Hdf5Contents> {
     let (source, root) = superblock(bytes, budget)?;
     let (mut found, mut seen) = (Hdf5Contents::default(), HashSet::new());
     let mut todo = vec![(String::new(), 0, root)];
@@ -108,7 +108,7 @@ fn superblock<'a>(bytes: &'a [u8], budget: &'a UnpackBudget) -> Result<(FileByte
     Ok((source, root))
 }
 
-fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage], wanted: Values) -> Result<Dataset> {
+fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage], wanted: WantedValues) -> Result<Dataset> {
     let need = |kind: u16, what: &str| {
         only(messages, kind, what)?
             .ok_or_else(|| broken(format!("it is neither a group nor an array: it has no {what}")))
@@ -128,7 +128,7 @@ fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage], wanted: V
     let fill = fill_value(messages, size)?;
     let stored = stored(source, need(kind::LAYOUT, "layout")?, &mut chunked, bytes)?;
     let array = NdArray::new(shape.clone());
-    if wanted == Values::Read {
+    if wanted == WantedValues::Read {
         put_values(&array, &stored, &chunked, element, &fill)?;
     }
     let attributes = attributes(source, messages)?;
@@ -156,14 +156,19 @@ fn dataspace(source: &FileBytes, data: &[u8]) -> Result<Option<Shape>> {
 }
 
 /// Where the values of an array lie.
-enum Stored<'a> {
+enum StoredValues<'a> {
     Whole(&'a [u8]),
     /// Elements of which there are none have the fill value.
     Chunks(Vec<StoredChunk<'a>>),
 }
 
 /// Pays for all values of an array; nothing is unpacked.
-fn stored<'a>(source: &FileBytes<'a>, layout: &'a [u8], chunked: &mut Chunked, bytes: usize) -> Result<Stored<'a>> {
+fn stored<'a>(
+    source: &FileBytes<'a>,
+    layout: &'a [u8],
+    chunked: &mut Chunked,
+    bytes: usize,
+) -> Result<StoredValues<'a>> {
     let mut c = Cursor(layout);
     let (version, class) = (c.byte()?, c.byte()?);
     if version != 3 {
@@ -177,7 +182,7 @@ fn stored<'a>(source: &FileBytes<'a>, layout: &'a [u8], chunked: &mut Chunked, b
         1 => match source.offset(&mut c)? {
             UNDEFINED => {
                 source.fill(bytes)?;
-                return Ok(Stored::Chunks(Vec::new()));
+                return Ok(StoredValues::Chunks(Vec::new()));
             }
             address => Some(source.values(address, bytes)?),
         },
@@ -185,7 +190,7 @@ fn stored<'a>(source: &FileBytes<'a>, layout: &'a [u8], chunked: &mut Chunked, b
     };
     if let Some(whole) = whole {
         return match whole.len() == bytes {
-            true => Ok(Stored::Whole(whole)),
+            true => Ok(StoredValues::Whole(whole)),
             false => Err(broken(format!("it has {} bytes, expected {bytes}", whole.len()))),
         };
     }
@@ -203,12 +208,12 @@ fn stored<'a>(source: &FileBytes<'a>, layout: &'a [u8], chunked: &mut Chunked, b
         _ => (Vec::new(), bytes),
     };
     source.fill(left)?;
-    Ok(Stored::Chunks(chunks))
+    Ok(StoredValues::Chunks(chunks))
 }
 
 fn put_values(
     array: &NdArray,
-    stored: &Stored,
+    stored: &StoredValues,
     chunked: &Chunked,
     element: datatype::ElementType,
     fill: &[u8],
@@ -216,8 +221,8 @@ fn put_values(
     let data = array.overwrite(element.dtype)?;
     let to = data.bytes_mut();
     match stored {
-        Stored::Whole(whole) => to.copy_from_slice(whole),
-        Stored::Chunks(chunks) => {
+        StoredValues::Whole(whole) => to.copy_from_slice(whole),
+        StoredValues::Chunks(chunks) => {
             to.chunks_exact_mut(chunked.size).for_each(|element| element.copy_from_slice(fill));
             chunks.iter().try_for_each(|chunk| chunked.place(chunk, to))?;
         }

@@ -13,7 +13,7 @@ pub(super) fn broken(what: impl Into<String>) -> Error {
 
 /// Whether arrays get their values, or are only looked at.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Values {
+pub(super) enum WantedValues {
     Read,
     Skipped,
 }
