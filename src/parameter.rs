@@ -20,12 +20,12 @@ mod files;
 mod tree;
 pub(crate) use files::check_names;
 #[cfg(feature = "python")]
-pub(crate) use files::{Record, read_from, set_all, write_to};
+pub(crate) use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
 pub use files::{load_parameters, save_parameters};
-pub(crate) use tree::{Entries, Item, Scope, note};
+pub(crate) use tree::{Entries, Item, Scope};
 #[cfg(feature = "python")]
-pub(crate) use tree::{Tree, set_tree, take_back};
-use tree::{current, is_noting, tree, undoing};
+pub(crate) use tree::{Tree, note, set_tree, take_back};
+use tree::{current, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
 fn parts(name: &str) -> Vec<&str> {
@@ -236,12 +236,16 @@ fn create(name: &str, shape: &Shape, initializer: &dyn Initializer) -> Result<Va
         return Err(Error::shape(initializer.argument(), format!("values of shape {shape} for parameter '{name}'"))
             .actual(values.shape()));
     }
-    let (scope, last) = place(name)?;
     let v = Variable::from_array(values);
-    v.set_name(last);
+    v.set_name(parts(name).last().unwrap_or(&""));
     initializer.made(&v);
-    // A quicker thread's parameter counts.
-    match scope.add(last, Item::Parameter(v))? {
+    add(name, &v)
+}
+
+/// Puts a variable under `name` into the current scope, unless there is one: a quicker thread's counts.
+fn add(name: &str, v: &Variable) -> Result<Variable> {
+    let (scope, last) = place(name)?;
+    match scope.add(last, Item::Parameter(v.clone()))? {
         Item::Parameter(v) => Ok(v),
         Item::Scope(_) => Err(is_scope(name)),
     }

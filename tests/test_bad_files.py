@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import dis
+import concurrent.futures  # noqa: F401 - for FAILURES
 import io
+import json
 import os
 import pickle
 import struct
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 import nnrs as nn
 from nnrs.utils.load import load
 from nnrs.utils.nnp_graph import NnpLoader
+from signal_helpers import Late, raising_at
 
 pytestmark = pytest.mark.usefixtures("still_works")
 
@@ -157,35 +160,6 @@ def test_saving_where_nothing_can_be_written(suffix, folder, parameters):
     assert sorted(p.name for p in folder.iterdir()) == ["d" + suffix], "no half-written file is left"
 
 
-class Late(Exception):
-    """What a signal handler of the user's raises."""
-
-
-# After these CPython looks for signals.
-PLACES = ("RESUME", "CALL", "JUMP_BACKWARD", "JUMP_ABSOLUTE")
-
-
-def raising_at(at, error):
-    """A trace function that raises at one of the places in nnrs where a signal handler may; counts them."""
-    last = {}
-
-    def trace(frame, event, arg):
-        if not frame.f_globals.get("__name__", "").startswith("nnrs"):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode":
-            trace.seen += last.get(frame, "").startswith(PLACES)
-            last[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-            if trace.seen == at:
-                sys.settrace(None)
-                last.clear()
-                raise error
-        return trace
-
-    trace.seen = 0
-    return trace
-
-
 READERS = {
     "a.h5": nn.load_parameters,
     "a.nnp": nn.load_parameters,
@@ -216,11 +190,89 @@ def test_what_a_signal_handler_raises_is_no_fault_of_the_file(folder, parameters
     assert at > 20
 
 
-def test_what_a_file_of_the_users_raises_comes_through(parameters):
-    class File(io.BytesIO):
-        def read(self, *args):
-            raise Late("the line is dead")
+@pytest.mark.parametrize("name", ["a.h5", "a.safetensors", "a.protobuf", "a.nnp"])
+@pytest.mark.parametrize("kind", [Late, TimeoutError, ValueError])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_a_signal_handler_raises_while_a_file_is_written(folder, parameters, name, kind):
+    """It comes through as it is, and leaves the old file or the new one, and nothing beside it."""
+    path, before = folder / name, sys.gettrace()
+    nn.save_parameters(path)
+    whole = path.read_bytes()
+    at, is_over = 0, False
+    while not is_over:
+        at += 1
+        trace = raising_at(at, kind("late"))
+        sys.settrace(trace)
+        try:
+            nn.save_parameters(path)
+        except kind as error:
+            assert type(error) is kind and str(error) == "late"
+        finally:
+            sys.settrace(before)
+        is_over = trace.seen < at
+        assert os.listdir(folder) == [name] and path.read_bytes() == whole
+    assert at > 20
 
-    for read in (nn.load_parameters, load):
-        with pytest.raises(Late, match="dead"):
-            read(File(b"abc"), extension=".protobuf")
+
+FAILURES = {
+    Late: "raise Late('dead')",
+    TimeoutError: "concurrent.futures.Future().result(timeout=0.001)",
+    subprocess.CalledProcessError: "subprocess.check_call([sys.executable, '-c', 'raise SystemExit(3)'])",
+    json.JSONDecodeError: "json.loads('{')",
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+@pytest.mark.parametrize("method", ["read", "seek"])
+def test_what_a_file_of_the_users_raises_comes_through(parameters, kind, method):
+    """Also where the library that the file asks raises it."""
+    file = type("File", (io.BytesIO,), {method: lambda self, *_: exec(FAILURES[kind], globals())})(b"abc")
+    for read in (nn.load_parameters, load, NnpLoader):
+        with pytest.raises(kind):
+            read(file, extension=".nnp")
+
+
+def test_what_is_wrong_with_an_open_file_is_an_error_of_ours(parameters):
+    closed = io.BytesIO(b"abc")
+    closed.close()
+    with pytest.raises(nn.Error, match="load_parameters: argument 'path': cannot read the open file as '.h5'.*closed"):
+        nn.load_parameters(closed, extension=".h5")
+    for data in (None, 5):
+        file = type("File", (), {"read": lambda self, data=data: data})()
+        with pytest.raises(TypeError, match="argument 'filenames': expected a file whose read.. gives bytes, got") as e:
+            load(file, extension=".protobuf")
+        assert isinstance(e.value, nn.Error)
+    with pytest.raises(
+        TypeError, match="^load_parameters: argument 'path': expected a path for '.safetensors', got"
+    ) as e:
+        nn.load_parameters(io.BytesIO(b""), extension=".safetensors")
+    assert str(e.value).count("load_parameters") == 1
+
+
+class ReadAlone:
+    """A file that can do nothing else, as one over a network."""
+
+    def __init__(self, data, kind):
+        self.read = lambda: kind(data)
+
+
+def piped(path):
+    end, start = os.pipe()
+    with os.fdopen(start, "wb") as f:
+        f.write(path.read_bytes())
+    return os.fdopen(end, "rb")
+
+
+@pytest.mark.parametrize("name", ["a.h5", "a.protobuf", "a.nntxt", "a.nnp"])
+@pytest.mark.parametrize("opened", [piped, bytes, bytearray, memoryview])
+def test_files_that_can_only_be_read(folder, parameters, name, opened):
+    path = folder / name
+    nn.save_parameters(path)
+    for read in (nn.load_parameters, load, NnpLoader):
+        nn.clear_parameters()
+        file = piped(path) if opened is piped else ReadAlone(path.read_bytes(), opened)
+        found = read(file, extension=path.suffix)
+        with nn.parameter_scope("", getattr(found, "_params", None)):
+            assert [v.d.tolist() for v in nn.get_parameters().values()] == [[[0, 1, 2], [3, 4, 5]]]
+        getattr(file, "close", str)()
+    nn.load_parameters(path)

@@ -325,8 +325,10 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
         run_script(str(tmp_path), [])
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("helper.py", "")
-    with pytest.raises(OSError, match="a folder without a __main__.py"):
+    with pytest.raises(ValueError, match="a.zip: expected a script, got a zip file without a __main__.py"):
         run_script(str(tmp_path / "a.zip"), [])
+    with pytest.raises(FileNotFoundError, match="there is no script ''"):
+        run_script("", [])
     (tmp_path / "b.py").write_bytes(b"x = 1\0")
     with pytest.raises(ValueError, match="zero bytes"):
         run_script(str(tmp_path / "b.py"), [])

@@ -25,6 +25,7 @@ import pytest
 
 import feeding_scenarios as scenarios
 import nnrs as nn
+from file_helpers import of_a_library
 from nnrs import config
 from nnrs.utils import _cache_files
 from nnrs.utils.create_cache import CreateCache
@@ -168,7 +169,7 @@ def test_a_disk_that_is_full_leaves_the_folder_as_it_was(name, older, tmp_path, 
             raise OSError(errno.ENOSPC, "No space left on device") if name == "npy" else RuntimeError("write failed")
 
     if name == "npy":
-        monkeypatch.setattr(np.lib.format, "write_array", full)
+        monkeypatch.setattr(np.lib.format, "write_array", of_a_library(full))
     else:
         h5py = pytest.importorskip("h5py")
         monkeypatch.setattr(h5py.File, "create_dataset", full)

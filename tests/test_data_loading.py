@@ -23,11 +23,12 @@ from nnrs.utils import data_source_loader as loader
 from nnrs.utils import progress as progress_module
 from nnrs.utils.audio_utils import auread
 from nnrs.utils.create_cache import CreateCache
-from nnrs.utils.data_iterator import data_iterator_csv_dataset
+from nnrs.utils.data_iterator import DataIterator, data_iterator_csv_dataset
 from nnrs.utils.data_source_implements import CsvDataSource
 from nnrs.utils.data_source_loader import FileReader, ResourceFileReader, get_file_extension, load
 from nnrs.utils.download import download, get_data_home
 from nnrs.utils.progress import configure_progress, progress
+from signal_helpers import Late, raising_at
 
 # --- csv files --------------------------------------------------------------------------------------------------------
 
@@ -117,6 +118,57 @@ def test_values_of_several_shapes_name_their_lines(options, tmp_path):
             di.next()
     with pytest.raises(ValueError, match=r"data.csv:2, \(4,\) in .*data.csv:4"):
         CreateCache(path).create(tmp_path / "cache")
+
+
+def test_lines_of_numbers_are_read_once(tmp_path):
+    """What is given out is the caller's, and of files and wrong cells nothing is kept."""
+    np.save(tmp_path / "a.npy", np.arange(2.0))
+    path = written(tmp_path, "x__0,x__1,y\n1,1_0,nan\n3,a.npy,5\n6,7,wrong\n")
+    source = CsvDataSource(path)
+    for _ in range(2):
+        source.reset()
+        first = source.next()
+        assert first[0] == [1.0, 10.0] and np.isnan(first[1]) and type(first[0]) is type(first[1]) is list
+        first[0][:] = "ab"
+        x, y = source.next()
+        assert x[0] == 3 and x[1].tolist() == [0, 1] and y == [5]
+        with pytest.raises(ValueError, match=":4, column 'y': expected a number"):
+            source.next()
+        np.save(tmp_path / "a.npy", np.arange(2.0))
+    assert [isinstance(row, tuple) for row in source._rows] == [True, False, False]
+
+
+def test_a_kind_of_ones_own_reads_each_line_each_time(tmp_path):
+    class Noisy(CsvDataSource):
+        def _get_value(self, value):
+            return super()._get_value(value) + next(noise)
+
+        def _process_row(self, row, line=None):
+            return [[self._get_value(cell) for cell in row]]
+
+    noise = iter(range(100))
+    source = Noisy(written(tmp_path, "x\n1\n2\n"))
+    with DataIterator(source, 2, use_thread=False) as batches:
+        assert [batches.next()[0].tolist() for _ in range(2)] == [[[1], [3]], [[3], [5]]]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file between `open` and `with`
+def test_what_a_signal_handler_raises_is_no_fault_of_a_cell(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(2.0))
+    path, before = written(tmp_path, "x,y\na.npy,5\n"), sys.gettrace()
+    at, is_over = 0, False
+    while not is_over:
+        at += 1
+        source, trace = CsvDataSource(path), raising_at(at, Late("late"))
+        sys.settrace(trace)
+        try:
+            source.next()
+        except Late as error:
+            assert str(error) == "late"
+        finally:
+            sys.settrace(before)
+        is_over = trace.seen < at
+    assert at > 20
 
 
 def test_a_csv_file_that_is_not_there(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 import nnrs as nn
 import nnrs.solvers
 from file_helpers import contents, expected, fresh, make, parameter_file, values  # noqa: F401 - fixtures
-from nnrs import _files
+from nnrs import _core, _files
 from nnrs.parameter import get_parameter, get_parameter_or_create, set_parameter
 from nnrs.utils.get_file_handle import get_file_handle_load
 from nnrs.utils.save import save
@@ -290,9 +290,9 @@ def test_failed_save_leaves_the_old_file(path, monkeypatch):
     make([("a", np.ones(2), True)])
     nn.save_parameters(path)
     old = path.read_bytes()
-    for step in ("replace", "fsync"):
+    for module, step in ((os, "replace"), (_core, "flush_file")):
         with monkeypatch.context() as patch:
-            patch.setattr(os, step, broken)
+            patch.setattr(module, step, broken)
             with pytest.raises(OSError, match="No space"):
                 nn.save_parameters(path)
         assert path.read_bytes() == old
@@ -307,7 +307,8 @@ def test_what_nobody_can_make_again_is_on_disk_before_it_has_its_name(tmp_path, 
     x = nn.Variable((1, 2))
     net = {"networks": [{"name": "net", "batch_size": 1, "outputs": {"y": nn.functions.relu(x)}, "names": {"x": x}}]}
     flushed = []
-    monkeypatch.setattr(os, "fsync", flushed.append)
+    monkeypatch.setattr(_core, "flush_file", flushed.append)
+    monkeypatch.setattr(_core, "flush_folder", flushed.append)
     for write in (
         lambda: nn.save_parameters(tmp_path / "p.h5"),
         lambda: nn.save_parameters(tmp_path / "p.safetensors"),
@@ -338,6 +339,10 @@ def test_atomic_path_keeps_permissions_and_links(tmp_path):
     with pytest.raises(KeyboardInterrupt), _files.atomic_path(real) as temporary:
         raise KeyboardInterrupt
     assert sorted(os.listdir(tmp_path)) == ["link", "real"] and real.read_text() == "new"
+    real.unlink()
+    with _files.atomic_path(link) as temporary:  # what it points to is not there
+        pathlib.Path(temporary).write_text("made")
+    assert link.is_symlink() and real.read_text() == "made"
 
 
 def test_files_need_no_h5py(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import nnrs as nn
 import nnrs.solvers
 from file_helpers import contents, fresh, make, parameter_file  # noqa: F401 - fixtures
 from nnrs.parameter import get_parameter
+from nnrs.utils.nnp_graph import NnpLoader
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, 0.5, 0.9, -1])
@@ -102,6 +104,48 @@ def test_h5_arrays_that_deflate_shrinks_are_read(tmp_path):
     assert (tmp_path / "p.h5").stat().st_size < 40_000
     nn.load_parameters(tmp_path / "p.h5")
     assert (get_parameter("same").d == 2).all()
+
+
+def deflated(path, megabytes, layers=1):
+    """An `.h5` file of zeros, a thousandth as long."""
+    with pytest.importorskip("h5py").File(path, "w") as f:
+        for i in range(layers):
+            w = f.create_dataset(f"w{i}", (megabytes << 18,), "f4", chunks=(1 << 20,), compression="gzip")
+            for at in range(0, len(w), 1 << 20):
+                w[at : at + (1 << 20)] = 0
+    assert path.stat().st_size < megabytes * layers * 1200
+    return path
+
+
+@pytest.mark.parametrize("layers", [1, 8])
+def test_h5_arrays_unpack_to_a_hundred_times_the_file_at_most(tmp_path, layers):
+    """And 64 MiB in any case, all layers together."""
+    resource = pytest.importorskip("resource")
+    nn.load_parameters(deflated(tmp_path / "p.h5", 56))
+    nn.clear_parameters()
+    deflated(tmp_path / "p.h5", 512 // layers, layers)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match="it unpacks to more than 100 times the file, which has"):
+        nn.load_parameters(tmp_path / "p.h5")
+    assert nn.get_parameters() == {}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+
+
+@pytest.mark.parametrize("name", ["parameter.h5", "adam_Adam_optimizer.h5.optimizer"])
+def test_what_is_packed_in_an_archive_counts_by_the_archive(tmp_path, name):
+    """Its own length is nothing honest: an archive packs it again."""
+    whole = deflated(tmp_path / "p.h5", 56, 6).read_bytes()
+    for inside, content in (("good.nnp", deflated(tmp_path / "p.h5", 56).read_bytes()), ("bad.nnp", whole)):
+        with zipfile.ZipFile(tmp_path / inside, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("network.nntxt", "")
+            archive.writestr(name, content)
+    size = (tmp_path / "bad.nnp").stat().st_size
+    assert size < 50_000
+    NnpLoader(tmp_path / "good.nnp")
+    with pytest.raises(
+        ValueError, match=f"in '{name}': .*it unpacks to more than 100 times the file, which has {size} "
+    ):
+        NnpLoader(tmp_path / "bad.nnp")
 
 
 def test_h5_links_are_not_followed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import io
 import os
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+from file_helpers import of_a_library
 from nnrs.utils import image_utils
 from nnrs.utils.image_utils import imread, imresize, imsave, minmax_auto_scale
 
@@ -199,8 +201,39 @@ def test_what_cannot_be_resized_is_no_fault_of_the_file(name, tmp_path):
             with pytest.raises(MemoryError, match="argument 'size': expected an image that fits into memory") as e:
                 call(size=(10**8, 10**8))
             assert isinstance(e.value, nn.Error)
+            with pytest.raises((ValueError, MemoryError), match="argument 'size': expected ") as e:
+                call(size=(2**31, 1))
+            assert isinstance(e.value, nn.Error)
     finally:
         image_utils.set_backend("")
+
+
+def test_a_backend_without_memory_is_an_error_of_ours(backend, tmp_path, monkeypatch):
+    """Where the system had promised it the memory."""
+
+    def fails(*_, **__):
+        raise error
+
+    imsave(tmp_path / "a.png", RGB)
+    error: Exception = MemoryError()
+    if backend == "Cv2Backend":
+        cv2 = pytest.importorskip("cv2")
+        error = cv2.error("std::bad_alloc")
+        monkeypatch.setattr(cv2, "resize", of_a_library(fails))
+    else:  # pypng cannot resize
+        monkeypatch.setattr(pytest.importorskip("PIL.Image").Image, "resize", of_a_library(fails))
+    for call in (lambda size: imread(tmp_path / "a.png", size=size), lambda size: imresize(RGB, size)):
+        with pytest.raises(
+            MemoryError, match="argument 'size': expected an image that fits into memory, got .3, 2."
+        ) as e:
+            call((3, 2))
+        assert isinstance(e.value, nn.Error)
+    error = MemoryError()
+    module = importlib.import_module("nnrs.utils.image_utils._backends")
+    monkeypatch.setattr(module, "_first", of_a_library(fails))
+    with pytest.raises(MemoryError, match="argument 'path': .*a.png' is an image that does not fit into memory") as e:
+        imread(tmp_path / "a.png")
+    assert isinstance(e.value, nn.Error)
 
 
 @pytest.mark.parametrize("name", ["PilBackend", "Cv2Backend", "PngBackend"])

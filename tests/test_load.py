@@ -245,37 +245,73 @@ def test_a_network_whose_parameters_have_no_place_changes_nothing(tmp_path, name
     assert (nn.get_parameters()["first/affine/W"].d == 5).all()
 
 
-def test_a_load_that_fails_takes_back_only_what_it_made(tmp_path, monkeypatch):
-    """Another thread makes, changes and removes parameters meanwhile; here at the worst moment, before the error."""
+def saved_layer(path):
+    """A file of a layer with its parameters; the scope has its weight, of sevens, and no bias."""
     y = PF.affine(nn.Variable((2, 3)), 4)
     network = {"name": "n", "batch_size": 2, "outputs": {"y": y}, "names": {}}
-    save(tmp_path / "a.nntxt", {"networks": [network]}, include_params=True)
-    weight, others = nn.get_parameters()["affine/W"], nn.Variable((4,), need_grad=True)
-    weight.d, values = 7, {}
+    save(path, {"networks": [network]}, include_params=True)
+    nn.parameter.pop_parameter("affine/b")
+    weight = nn.get_parameters()["affine/W"]
+    weight.d = 7
+    return weight
+
+
+def in_the_middle(monkeypatch, call):
+    """Let another thread call `call` when a load has made its networks."""
+    linked = nn.utils.load.linked
+    monkeypatch.setattr("nnrs.utils.load.linked", lambda info: [linked(info), parallel(call)][0])
+
+
+def test_a_load_that_fails_leaves_what_others_do_meanwhile(tmp_path, monkeypatch):
+    """It writes nothing before it has made all: what others write, make, take and remove stays."""
+    weight, others, values = saved_layer(tmp_path / "a.nntxt"), nn.Variable((4,), need_grad=True), {}
 
     def meanwhile(*args):
-        for v in nn.get_parameters(grad_only=False).values():
-            v.need_grad = False
         values["loaded"] = weight.d.copy()
+        values["names"] = list(nn.get_parameters(grad_only=False))
+        weight.d, weight.need_grad = 9, False
         nn.parameter.get_parameter_or_create("affine/c", (1,))
-        nn.parameter.get_parameter_or_create("late/w", (1,), need_grad=True)
         nn.parameter.set_parameter("affine/b", others)
         nn.parameter.pop_parameter("there/v")
-
-    def fails(*args):
-        parallel(meanwhile)
         raise ValueError("no")
 
     nn.parameter.get_parameter_or_create("there/u", (1,))
     nn.parameter.get_parameter_or_create("there/v", (1,))
-    nn.parameter.pop_parameter("affine/b")
-    monkeypatch.setattr("nnrs.utils.load.link_components", fails)
+    in_the_middle(monkeypatch, meanwhile)
     with pytest.raises(ValueError, match="no"):
         load(tmp_path / "a.nntxt")
+    assert values["names"] == ["affine/W", "there/u", "there/v"] and (values["loaded"] == 7).all()
     found = nn.get_parameters(grad_only=False)
-    assert list(found) == ["affine/W", "affine/b", "affine/c", "there/u", "late/w"]
-    assert (values["loaded"] != 7).all() and (weight.d == 7).all() and weight.need_grad
-    assert found["affine/b"].shape == (4,) and not found["there/u"].need_grad and found["late/w"].need_grad
+    assert list(found) == ["affine/W", "affine/c", "affine/b", "there/u"] and found["affine/b"] is others
+    assert (weight.d == 9).all() and not weight.need_grad
+
+
+def test_a_load_shares_the_parameters_that_another_thread_makes_meanwhile(tmp_path, monkeypatch):
+    saved_layer(tmp_path / "a.nntxt")
+    wanted, made = load(tmp_path / "a.nntxt").networks["n"].parameters["affine/b"].variable_instance.d.copy(), []
+    nn.clear_parameters()
+    in_the_middle(monkeypatch, lambda *_: made.append(PF.affine(nn.Variable((2, 3)), 4)))
+    found = load(tmp_path / "a.nntxt").networks["n"].parameters
+    for name, v in nn.get_parameters().items():
+        (used,) = (x for x in made[0].parent.inputs if x.shape == v.shape)
+        used.d = wanted[0] + 5
+        assert (found[name].variable_instance.d == v.d).all() and (v.d == used.d).all()
+
+
+def test_a_load_puts_back_the_parameters_that_another_thread_removes_meanwhile(tmp_path, monkeypatch):
+    weight = saved_layer(tmp_path / "a.nntxt")
+    nn.parameter.get_parameter_or_create("other", (1,))
+    in_the_middle(monkeypatch, lambda *_: nn.clear_parameters())
+    load(tmp_path / "a.nntxt")
+    assert list(nn.get_parameters()) == ["affine/W", "affine/b"] and (weight.d != 7).all()
+
+
+def test_a_load_that_another_thread_leaves_no_place_changes_nothing(tmp_path, monkeypatch):
+    weight = saved_layer(tmp_path / "a.nntxt")
+    in_the_middle(monkeypatch, lambda *_: nn.parameter.get_parameter_or_create("affine/b/c", (1,)))
+    with pytest.raises(ValueError, match="'affine/b' is a parameter in the file, but a scope here"):
+        load(tmp_path / "a.nntxt")
+    assert list(nn.get_parameters()) == ["affine/W", "affine/b/c"] and (weight.d == 7).all()
 
 
 def test_arguments_of_load_are_not_a_fault_of_the_file(tmp_path, monkeypatch):

@@ -5,12 +5,16 @@ Every test runs with fusion on and off; expected values are NumPy formulas.
 
 from __future__ import annotations
 
+import contextlib
+import sys
+
 import numpy as np
 import pytest
 
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf
+from signal_helpers import Late, raising_at
 
 pytestmark = pytest.mark.usefixtures("fusion")
 
@@ -121,3 +125,35 @@ def test_auto_forward_frees_what_nothing_refers_to_while_it_runs():
             h = F.transpose(F.softmax(F.transpose(h, (1, 0)), axis=1), (1, 0)) * 0.5
             assert nn.memory.stats().live - before <= size + 4096
     assert nn.memory.stats().peak - before <= 3 * size + 4096
+
+
+MODES = {
+    "context": lambda: nn.context_scope(nn.Context(["cpu:half"])),
+    "auto_forward": nn.auto_forward,
+    "no_grad": nn.no_grad,
+    "recompute": nn.recompute,
+    "parameters": lambda: nn.parameter_scope("a"),
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_leaves_no_mode_on(name):
+    """Not even one that comes as the mode is entered or left."""
+
+    def modes():
+        y = nn.functions.exp(nn.Variable((1,), need_grad=True))
+        scope = id(nn.parameter.get_current_parameter_scope())
+        return str(nn.get_current_context()), nn.get_auto_forward(), y.need_grad, y.recompute, scope
+
+    wanted, before, at, is_over = modes(), sys.gettrace(), 0, False
+    while not is_over:
+        at += 1
+        trace = raising_at(at, Late())
+        sys.settrace(trace)
+        with contextlib.suppress(Late), MODES[name]():
+            pass
+        sys.settrace(before)
+        is_over = trace.seen < at
+        assert modes() == wanted
+    assert at > 4

@@ -285,6 +285,9 @@ def test_networks_that_cannot_be_asked_for(tmp_path):
     loader = NnpLoader(tmp_path / "net.nnp")
     with pytest.raises(ValueError, match="one of the networks 'net', got str 'other'"):
         loader.get_network("other")
+    with pytest.raises(TypeError, match="argument 'name': expected one of the networks 'net', got list") as e:
+        loader.get_network(["net"])
+    assert isinstance(e.value, nn.Error)
     for batch_size, error in ((0, ValueError), ("a", TypeError), (2**70, (ValueError, OverflowError))):
         with pytest.raises(error):
             loader.get_network("net", batch_size=batch_size)

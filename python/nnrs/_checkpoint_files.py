@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _core, _files
 from ._core import NdArray
-from ._errors import ArgumentError, ArgumentTypeError, FormatError, describe, is_of_user_code, message
+from ._errors import ArgumentError, ArgumentTypeError, FormatError, describe, failures_as, message
 
 _MARK = "nnrs.checkpoint"
 _MOST_DEPTH = 60
@@ -159,8 +159,12 @@ def read(function: str, path: str | os.PathLike[str]) -> tuple[dict[str, Any], d
     return _files.read_whole(function, os.fspath(path), ".safetensors", _read)
 
 
-def _read(function: str, path: str, size: int) -> tuple[dict[str, Any], dict[str, Any], int]:
-    try:
+def _read(function: str, path: str) -> tuple[dict[str, Any], dict[str, Any], int]:
+    def told(error: Exception) -> Exception:
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        return _broken(function, path, why)
+
+    with failures_as(told, but=(OSError, MemoryError)):
         tensors, metadata = _core.load_safetensors(path)
         head, text = json.loads(metadata[_MARK]), metadata[f"{_MARK}.values"]
         if _checksum(text, json.dumps(head["stamp"]), tensors) != head["crc"]:
@@ -170,13 +174,6 @@ def _read(function: str, path: str, size: int) -> tuple[dict[str, Any], dict[str
         if not isinstance(values, dict):
             raise ValueError("it holds no dict")
         return values, head["stamp"], head["crc"]
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        if is_of_user_code(error):
-            raise
-        why = f"it has no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
-        raise _broken(function, path, why) from error
 
 
 def _broken(function: str, path: str, why: object) -> FormatError:
@@ -185,16 +182,9 @@ def _broken(function: str, path: str, why: object) -> FormatError:
 
 def read_stamp(function: str, path: str) -> tuple[dict[str, Any], int]:
     """The stamp of a file and its checksum, without its values (which are not proved to be whole)."""
-    try:
-        with open(path, "rb") as f:
-            length = int.from_bytes(f.read(8), "little")
-            if length > min(_MOST_HEADER, os.path.getsize(path)):
-                raise ValueError("its header is longer than the file")
-            head = json.loads(json.loads(f.read(length))["__metadata__"][_MARK])
-            return dict(head["stamp"]), int(head["crc"])
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        if is_of_user_code(error):
-            raise
-        raise _broken(function, path, error) from error
+    with failures_as(lambda error: _broken(function, path, error), but=(OSError, MemoryError)), open(path, "rb") as f:
+        length = int.from_bytes(f.read(8), "little")
+        if length > min(_MOST_HEADER, os.path.getsize(path)):
+            raise ValueError("its header is longer than the file")
+        head = json.loads(json.loads(f.read(length))["__metadata__"][_MARK])
+        return dict(head["stamp"]), int(head["crc"])

@@ -7,7 +7,7 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -114,13 +114,39 @@ def describe(value: Any) -> str:
 _READERS = frozenset({"nnrs", "h5py", "numpy", "PIL", "cv2", "png", "pydicom", "pydub"}) | sys.stdlib_module_names
 
 
-def is_of_user_code(error: BaseException) -> bool:
-    """Whether the user's code raised it (a signal handler, a file object): then it says nothing of a file's content."""
+@contextlib.contextmanager
+def failures_as(
+    told: Callable[[Exception], Exception],
+    of: type[Exception] | tuple[type[Exception], ...] = Exception,
+    but: type[Exception] | tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
+    """Inside, a failure of the kinds `of`, unless of `but`, is raised as the error `told(failure)`.
+
+    What came through the user's code (a signal handler, a file object) stays as it is: it says nothing of a file.
+
+    >>> with failures_as(lambda failure: FormatError(f"no JSON: {failure}"), of=ValueError):
+    ...     float("x")
+    Traceback (most recent call last):
+    nnrs._errors.FormatError: no JSON: could not convert string to float: 'x'
+    """
+    try:
+        yield
+    except but:
+        raise
+    except of as error:
+        if _is_of_user_code(error):
+            raise
+        raise told(error) from error
+
+
+def _is_of_user_code(error: BaseException) -> bool:
+    """Whether code of others than `_READERS` lies between here and where it was raised."""
     at = error.__traceback__
-    while at is not None and at.tb_next is not None:
+    while at is not None:
+        if str(at.tb_frame.f_globals.get("__name__")).partition(".")[0] not in _READERS:
+            return True
         at = at.tb_next
-    name = "nnrs" if at is None else str(at.tb_frame.f_globals.get("__name__"))
-    return name.partition(".")[0] not in _READERS
+    return False
 
 
 def reason(error: BaseException, *named: Any) -> str:

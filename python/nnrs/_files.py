@@ -28,7 +28,7 @@ from ._errors import (
     MissingFileError,
     MissingPackageError,
     describe,
-    is_of_user_code,
+    failures_as,
     message,
     reason,
 )
@@ -110,44 +110,39 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
     ...     os.listdir(d)
     ['a.txt']
     """
-    try:
-        target = os.path.realpath(path)
+    name = os.fspath(path)
+
+    def unwritable(error: Exception) -> Exception:
+        return FileError(f"cannot write {name!r}: {reason(error, path)}")
+
+    with failures_as(unwritable, (OSError, ValueError), but=Error):  # too long a name, a zero byte, no right to look
+        target, temporary = map(os.fspath, _core.temporary_beside(path))
         mode = _mode_to_keep(target)
-    except Error:
-        raise
-    except (OSError, ValueError) as error:  # too long a name, a zero byte, no right to look
-        raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
     folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        raise MissingFileError(f"cannot write {os.fspath(path)!r}: there is no folder {folder!r}")
-    temporary = os.fspath(_core.temporary_beside(target))
-    is_ours = True
+
+    def unmakeable(error: Exception) -> Exception:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return MissingFileError(f"cannot write {name!r}: there is no folder {folder!r}")
+        why = f"no file can be made in the folder {folder!r} ({reason(error, path)})"
+        return FileError(f"cannot write {name!r}: {why}")
+
     try:
-        try:
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        except OSError as error:
-            is_ours = False
-            why = f"cannot write {os.fspath(path)!r}: no file can be made in the folder {folder!r} ({error.strerror})"
-            raise FileError(why) from error
-        try:
+        with failures_as(unmakeable, OSError):
+            open(temporary, "xb").close()
+        kinds = (OSError, RuntimeError)  # an h5py.File's are RuntimeErrors, where the disk is full
+        with failures_as(unwritable, kinds, but=Error), failures_as(unwritable, FileError):
             yield temporary
-        except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
-            if is_of_user_code(error) or isinstance(error, Error) and not isinstance(error, FileError):
-                raise
-            raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
-        if mode is not None:
-            os.chmod(temporary, mode)
-        if wait_for_disk:
-            _flush(temporary)
-        os.replace(temporary, target)
+            if wait_for_disk:
+                _core.flush_file(temporary)
+            if mode is not None:
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            if is_ours:
-                os.unlink(temporary)
+            os.unlink(temporary)
         raise
     if wait_for_disk:
-        with contextlib.suppress(OSError):  # not every system can open and flush a folder; the file itself is safe
-            _flush(folder)
+        _core.flush_folder(folder)
 
 
 def _mode_to_keep(target: str) -> int | None:
@@ -161,15 +156,6 @@ def _mode_to_keep(target: str) -> int | None:
     if not stat.S_ISREG(found):
         raise ArgumentError(f"{target}: expected a plain file to replace, got a device, pipe or socket")
     return stat.S_IMODE(found)
-
-
-def _flush(path: str) -> None:
-    """Push a file or folder to the disk."""
-    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_parameters(function: str, target: PathOrFile, extension: str | None, params: Mapping[str, Any]) -> None:
@@ -213,16 +199,26 @@ class ReadContents(NamedTuple):
 def read_nnabla(function: str, source: PathOrFile, extension: str | None, argument: str = "path") -> ReadContents:
     """All that one of NNabla's files has; errors as those of `read_parameters`, and they name `argument`."""
     ext = file_extension(function, source, extension, NNABLA, argument)
-    return read_whole(function, source, ext, lambda _, source, size: _read_nnabla(source, ext), argument)
+    data = source if is_path(source) else _bytes_of(function, source, ext, argument)
+    return read_whole(function, data, ext, lambda _, data: _read_nnabla(data, ext), argument)
 
 
-def _read_nnabla(source: Any, ext: str) -> ReadContents:
-    if is_path(source):
-        return ReadContents(*_core.read_nnabla_file(os.fspath(source), ext))
-    if ext == ".nnp" and hasattr(source, "seek"):
-        source.seek(0)  # an archive is read from its end, wherever the file is
-    data = source.read()
-    return ReadContents(*_core.read_nnabla(data.encode() if isinstance(data, str) else bytes(data), ext))
+def _read_nnabla(data: Any, ext: str) -> ReadContents:
+    read = _core.read_nnabla_file if is_path(data) else _core.read_nnabla
+    return ReadContents(*read(data, ext))
+
+
+def _bytes_of(function: str, file: Any, ext: str, argument: str) -> bytes:
+    """All that comes of an open file, which may be a pipe or anything else that can only be read."""
+    with failures_as(lambda error: _broken(function, file, ext, error, argument), but=(OSError, MemoryError)):
+        if ext == ".nnp" and getattr(file, "seekable", lambda: hasattr(file, "seek"))():
+            file.seek(0)  # an archive is read from its end, wherever the file is
+        data = file.read()
+    if isinstance(data, str):
+        return data.encode()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise ArgumentTypeError(message(function, argument, "a file whose read() gives bytes", describe(data)))
+    return bytes(data)
 
 
 def read_parameters(function: str, source: PathOrFile, extension: str | None) -> list[Parameter]:
@@ -230,26 +226,23 @@ def read_parameters(function: str, source: PathOrFile, extension: str | None) ->
     ext = file_extension(function, source, extension)
     if ext in NNABLA:
         return read_nnabla(function, source, ext).parameters
-    return read_whole(function, source, ext, _read_safetensors)
+    if not is_path(source):
+        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
+    return read_whole(function, source, ext, lambda _, path: _core.read_parameters(path))
 
 
-def read_whole(
-    function: str, source: PathOrFile, ext: str, read: Callable[[str, Any, int], T], argument: str = "path"
-) -> T:
-    """Return `read(function, source, size)`; what it raises at a broken file becomes a FormatError."""
-    size = _check_readable(function, source, argument)
-    try:
-        return read(function, source, size)
-    except (FormatError, FileError, MissingPackageError, MemoryError):
-        raise
-    except Exception as error:
-        if is_of_user_code(error):
-            raise
-        raise _broken(function, source, ext, error, argument) from error
+def read_whole(function: str, source: Any, ext: str, read: Callable[[str, Any], T], argument: str = "path") -> T:
+    """Return `read(function, source)`, of a path as a str or of bytes; whatever it finds wrong is a FormatError."""
+    if is_path(source):
+        source = os.fspath(source)
+        _check_readable(function, source, argument)
+    own = (FormatError, FileError, MissingPackageError, MemoryError)
+    with failures_as(lambda error: _broken(function, source, ext, error, argument), but=own):
+        return read(function, source)
 
 
-def _broken(function: str, source: PathOrFile, ext: str, why: object, argument: str) -> FormatError:
-    name = os.fspath(source) if is_path(source) else "the open file"  # type: ignore[arg-type]
+def _broken(function: str, source: Any, ext: str, why: object, argument: str) -> FormatError:
+    name = source if is_path(source) else "the open file"
     hint = "the file may be cut short, or of another kind than its name says"
     return FormatError(message(function, argument, f"cannot read {name} as '{ext}': {why}", hint=hint))
 
@@ -260,26 +253,19 @@ def check_depth(name: str) -> None:
         raise ValueError(f"the name {name[:40]!r}... lies in more than {MOST_DEPTH} scopes")
 
 
-def _check_readable(function: str, source: PathOrFile, argument: str) -> int:
-    """The size of the source in bytes; clear errors for what cannot be opened."""
-    if not is_path(source):
-        here = source.tell()  # type: ignore[union-attr]
-        size = source.seek(0, os.SEEK_END)  # type: ignore[union-attr]
-        source.seek(here)  # type: ignore[union-attr]
-        return size
-    path = os.fspath(source)  # type: ignore[arg-type]
-    if not os.path.exists(path):
-        hint = f"the current folder is {os.getcwd()}"
-        raise MissingFileError(message(function, argument, f"there is no file {path!r}", hint=hint))
-    if not os.path.isfile(path):
-        raise ArgumentError(message(function, argument, "a plain file", f"{path!r}, which is a folder or device"))
-    try:
-        with open(path, "rb"):
-            return os.path.getsize(path)
-    except OSError as error:
-        if is_of_user_code(error):
-            raise
-        raise FileError(message(function, argument, f"cannot open {path!r}: {error.strerror}")) from error
+def _check_readable(function: str, path: str, argument: str) -> None:
+    """Raise clear errors for what cannot be opened."""
+
+    def told(error: Exception) -> Exception:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError, ValueError)):  # ValueErrors are of zero bytes
+            hint = f"the current folder is {os.getcwd()}"
+            return MissingFileError(message(function, argument, f"there is no file {path!r}", hint=hint))
+        return FileError(message(function, argument, f"cannot open {path!r}: {reason(error, path)}"))
+
+    with failures_as(told, (OSError, ValueError), but=Error):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ArgumentError(message(function, argument, "a plain file", f"{path!r}, which is a folder or device"))
+        open(path, "rb").close()
 
 
 # --- HDF5 -------------------------------------------------------------------------------------------------------------
@@ -300,12 +286,6 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 # --- safetensors ------------------------------------------------------------------------------------------------------
-
-
-def _read_safetensors(function: str, source: Any, size: int) -> list[Parameter]:
-    if not is_path(source):
-        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    return _core.read_parameters(os.fspath(source))
 
 
 def raw_tensor(name: str, array: np.ndarray) -> tuple[str, str, tuple[int, ...], np.ndarray]:

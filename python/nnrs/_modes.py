@@ -60,8 +60,9 @@ def auto_forward(auto: bool = True) -> Iterator[None]:
     >>> y.d.tolist()
     [2.0, 4.0]
     """
-    old = _core.set_auto_forward(check_flag("auto_forward", "auto", auto))
+    inner, old = check_flag("auto_forward", "auto", auto), get_auto_forward()
     try:
+        _core.set_auto_forward(inner)  # within, for signals
         yield
     finally:
         _core.set_auto_forward(old)
@@ -70,8 +71,9 @@ def auto_forward(auto: bool = True) -> Iterator[None]:
 @contextlib.contextmanager
 def no_grad(no_grad_: bool = True) -> Iterator[None]:
     """Within the `with` block, new variables need no gradient and keep nothing for one."""
-    old = _core.set_no_grad(check_flag("no_grad", "no_grad_", no_grad_))
+    inner, old = check_flag("no_grad", "no_grad_", no_grad_), _core.no_grad_active()
     try:
+        _core.set_no_grad(inner)
         yield
     finally:
         _core.set_no_grad(old)
@@ -93,8 +95,9 @@ def set_default_context(ctx: Context) -> None:
 def context_scope(ctx: Context) -> Iterator[None]:
     """Run the functions made within the `with` block in `ctx`."""
     _check_context("context_scope", ctx)
-    old = _core.set_context(ctx)
+    old = get_current_context()
     try:
+        _core.set_context(ctx)
         yield
     finally:
         _core.set_context(old)

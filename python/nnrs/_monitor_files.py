@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
 import numpy as np
 
-from ._errors import ArgumentTypeError, FileError, check_type, describe, message, reason
+from ._errors import ArgumentTypeError, FileError, check_type, describe, failures_as, message, reason
 
 
 def check_number(function: str, argument: str, value: Any) -> Any:
@@ -34,12 +35,13 @@ def folder_of(function: str, monitor: Any) -> str:
 
 
 def make_folder(function: str, path: str | os.PathLike[str]) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except (OSError, ValueError) as error:
+    def told(error: Exception) -> Exception:
         is_file = isinstance(error, FileExistsError)
         why = "a file has that name" if is_file else getattr(error, "strerror", None) or error
-        raise FileError(f"{function}: cannot make the folder {os.fspath(path)!r}: {why}") from error
+        return FileError(f"{function}: cannot make the folder {os.fspath(path)!r}: {why}")
+
+    with failures_as(told, (OSError, ValueError)):
+        os.makedirs(path, exist_ok=True)
 
 
 def new_file(function: str, monitor: Any, name: str, ending: str) -> str | None:
@@ -48,23 +50,22 @@ def new_file(function: str, monitor: Any, name: str, ending: str) -> str | None:
         return None
     path = os.path.join(folder_of(function, monitor), file_name(name)) + ending
     make_folder(function, os.path.dirname(path))
-    try:
-        with open(path, "w"):
-            return path
-    except (OSError, ValueError) as error:
-        raise FileError(f"{function}: cannot write {path!r}: {reason(error, path)}") from error
+    with _unwritable(f"{function}: ", path), open(path, "w"):
+        return path
+
+
+def _unwritable(function: str, path: str) -> contextlib.AbstractContextManager[None]:
+    text = f"{function}cannot write {path!r}: "
+    return failures_as(lambda error: FileError(text + reason(error, path)), (OSError, ValueError))
 
 
 def append(path: str | None, line: str) -> None:
     """Add a line, in one go, and leave the file as it was where that fails."""
     if path is None:
         return
-    try:
-        with open(path, "ab", buffering=0) as f:
-            start = f.tell()
-            text = f"{line}\n".encode()
-            if f.write(text) != len(text):
-                f.truncate(start)
-                raise OSError("the disk is full")
-    except OSError as error:
-        raise FileError(f"cannot write {path!r}: {reason(error, path)}") from error
+    with _unwritable("", path), open(path, "ab", buffering=0) as f:
+        start = f.tell()
+        text = f"{line}\n".encode()
+        if f.write(text) != len(text):
+            f.truncate(start)
+            raise OSError("the disk is full")

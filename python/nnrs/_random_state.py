@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, random
 from ._core import Function, Variable
-from ._errors import ArgumentTypeError, FormatError, check_integer, describe, is_of_user_code, message
+from ._errors import ArgumentTypeError, FormatError, check_integer, describe, failures_as, message
 
 
 def state_of(generator: Any) -> dict[str, Any]:
@@ -38,15 +38,15 @@ def check_state(function: str, generator: Any, state: Mapping[str, Any], where: 
         found = _kind(state) if isinstance(state, Mapping) else describe(state)
         hint = "the script that resumes has to make the generators that the other one had"
         raise FormatError(message(function, where, f"the state of a {_kind(now)}", found, hint))
-    try:
+
+    def told(error: Exception) -> Exception:
+        text = f"the state of a {_kind(now)}: {type(error).__name__} {error}"
+        return FormatError(message(function, where, text))
+
+    with failures_as(told):
         fresh = _fresh(generator)
         if fresh is not None:
             set_state(fresh, state)
-    except Exception as error:
-        if is_of_user_code(error):
-            raise
-        text = f"the state of a {_kind(now)}: {type(error).__name__} {error}"
-        raise FormatError(message(function, where, text)) from error
 
 
 def _fresh(generator: Any) -> Any:

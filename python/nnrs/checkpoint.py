@@ -24,6 +24,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -42,6 +43,7 @@ from ._errors import (
     check_integer,
     check_type,
     describe,
+    failures_as,
     message,
     reason,
 )
@@ -137,14 +139,13 @@ class Checkpoints:
         return f"{self.path(step).removesuffix('.safetensors')}.rank-{rank}.safetensors"
 
     def _names(self) -> list[str]:
-        try:
+        with self._folder_errors("Checkpoints", "read"), contextlib.suppress(FileNotFoundError):
             return os.listdir(self._folder)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise FileError(
-                message("Checkpoints", "folder", f"cannot read {self._folder!r}: {reason(error, self._folder)}")
-            ) from error
+        return []
+
+    def _folder_errors(self, function: str, task: str) -> contextlib.AbstractContextManager[None]:
+        text = message(function, "folder", f"cannot {task} {self._folder!r}: ")
+        return failures_as(lambda error: FileError(text + reason(error, self._folder)), OSError)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -187,12 +188,8 @@ class Checkpoints:
         self._remove_old(step)
 
     def _make_folder(self) -> None:
-        try:
+        with self._folder_errors("save", "make"):
             os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            raise FileError(
-                message("save", "folder", f"cannot make {self._folder!r}: {reason(error, self._folder)}")
-            ) from error
 
     def _write_part(self, step: int) -> None:
         """Write what is a rank's own; whether the first rank has taken note of it is in its file afterwards."""

@@ -41,8 +41,9 @@ def recompute(recompute_: bool = True) -> Iterator[None]:
     >>> h.recompute
     True
     """
-    old = _core.set_recompute(check_flag("recompute", "recompute_", recompute_))
+    inner, old = check_flag("recompute", "recompute_", recompute_), _core.get_recompute()
     try:
+        _core.set_recompute(inner)  # within, for signals
         yield
     finally:
         _core.set_recompute(old)

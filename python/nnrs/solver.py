@@ -196,8 +196,8 @@ class Solver(_core.Solver):
         ext = _extension(here, path)
         read = _FORMATS[ext][0]
 
-        def tuples(function: str, path: Any, size: int) -> list[_StateTuple]:
-            return _state_tuples(function, read(function, path, size))
+        def tuples(function: str, path: Any) -> list[_StateTuple]:
+            return _state_tuples(function, read(function, path))
 
         states = _files.read_whole(here, path, ext, tuples)
         try:
@@ -314,7 +314,7 @@ def _as_float(v: Variable) -> NdArray:
     return NdArray.from_numpy_array(v.d)
 
 
-def _read_h5(function: str, path: Any, size: int) -> dict[str, SolverState]:
+def _read_h5(function: str, path: Any) -> dict[str, SolverState]:
     datasets, groups = _core.read_hdf5(os.fspath(path))
     of: dict[str, list[tuple[float, str, NdArray]]] = {}
     for full, array, attributes in datasets:
@@ -359,7 +359,7 @@ def _write_safetensors(function: str, path: str, states: Mapping[str, SolverStat
     _core.save_safetensors(path, tensors, {_MARK: json.dumps(counts)})
 
 
-def _read_safetensors(function: str, path: Any, size: int) -> dict[str, SolverState]:
+def _read_safetensors(function: str, path: Any) -> dict[str, SolverState]:
     import json
 
     tensors, metadata = _core.load_safetensors(os.fspath(path))
@@ -385,7 +385,7 @@ def _write_protobuf(function: str, path: str, states: Mapping[str, SolverState])
     _core.write_states(function, path, _state_tuples(function, states))
 
 
-def _read_protobuf(function: str, path: Any, size: int) -> dict[str, SolverState]:
+def _read_protobuf(function: str, path: Any) -> dict[str, SolverState]:
     found = _core.read_states(os.fspath(path))
     for name, *_ in found:
         _files.check_depth(name)

@@ -5,6 +5,7 @@ pub mod nnabla;
 pub mod safetensors;
 pub(crate) mod states;
 pub(crate) mod temporary;
+pub(crate) mod unpack_budget;
 mod wire;
 
 use nnrs_kernels::error::{Error, ErrorKind, Result};
@@ -28,8 +29,7 @@ use std::path::Path;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
-    // A link keeps pointing to the file, which is replaced where it lies.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = temporary::target(path);
     if target.exists() && !target.is_file() {
         return Err(Error::arg("path", "a plain file to replace").actual(format!("'{}'", path.display())));
     }
@@ -39,11 +39,17 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>
         let _ = fs::remove_file(&temporary);
     }
     done.map_err(|e| e.argument("path").hint(format!("writing '{}'", path.display())))?;
-    // Not every system can flush a folder; the file itself is safe.
-    if let Some(folder) = target.parent().and_then(|f| File::open(f).ok()) {
-        let _ = folder.sync_all();
+    if let Some(folder) = target.parent() {
+        flush_folder(folder);
     }
     Ok(())
+}
+
+/// Pushes the names in a folder to the disk. Not every system can; the files themselves are safe.
+pub(crate) fn flush_folder(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
 }
 
 /// Opens a file to read: a plain one, since opening a pipe would wait for another process to write.

@@ -4,6 +4,29 @@ use std::fs;
 use std::hash::{BuildHasher, DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
+/// Links that lead to one another; the system follows no more either.
+const MOST_LINKS: usize = 40;
+
+/// The file that a path means, there or not: a link keeps pointing to it, and it is replaced where it lies.
+pub fn target(path: &Path) -> PathBuf {
+    let mut at = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&at) {
+            Ok(next) => at = at.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => break,
+        }
+    }
+    fs::canonicalize(&at).unwrap_or_else(|_| match (at.parent(), at.file_name()) {
+        (Some(folder), Some(name)) => resolved(folder).join(name),
+        _ => at,
+    })
+}
+
+fn resolved(folder: &Path) -> PathBuf {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_path_buf())
+}
+
 /// A new name in the folder of `target`, for a file that will take its place. What ended processes have left there is
 /// removed first.
 pub fn beside(target: &Path) -> PathBuf {

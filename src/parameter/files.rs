@@ -1,6 +1,6 @@
 //! Parameters to and from files.
 
-use super::{Item, current, find, get_all_parameters, is_noting, note as note_undo, parts, set_parameter, taken};
+use super::{Item, add, current, find, get_all_parameters, parts, taken};
 use crate::graph::Variable;
 use crate::io::nnabla::{self, Contents, Format, Message, NnpToSave};
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
@@ -142,33 +142,50 @@ pub(crate) fn read_from(file: &mut File) -> Result<Vec<Record>> {
 
 /// Puts records into the current scope; if one of them does not fit, none.
 pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
-    check_names(records.iter().map(|r| r.name.as_str()))?;
-    let found = records.iter().map(check_fits).collect::<Result<Vec<Option<Variable>>>>()?;
-    for (r, old) in records.into_iter().zip(found) {
-        let v = match &old {
-            Some(v) => {
-                note_content(v)?;
-                v.raw_data().copy_from(&r.array)?;
-                v.clone()
-            }
-            None => Variable::from_array(r.array),
-        };
-        v.set_need_grad(Some(r.need_grad));
-        if old.is_none() {
-            set_parameter(&r.name, &v)?;
-        }
-    }
-    Ok(())
+    put_all(stage_all(records)?)
 }
 
-/// Notes how to give a parameter back what it has now.
-fn note_content(v: &Variable) -> Result<()> {
-    if is_noting() {
-        let (v, old, need_grad) = (v.clone(), v.raw_data().deep_copy()?, v.need_grad_state());
-        note_undo(move || {
-            let _ = v.raw_data().copy_from(&old);
-            v.set_need_grad(Some(need_grad));
-        });
+/// A parameter that is to be put into the tree.
+pub(crate) struct Staged {
+    pub(crate) name: String,
+    /// The tree's, or a new one.
+    pub(crate) variable: Variable,
+    /// Values and `need_grad` of a file, which the tree's parameter gets.
+    pub(crate) values: Option<(NdArray, bool)>,
+}
+
+/// The parameters that records will be. Nothing changes before [`put_all`]: no other thread sees the new ones, or new values.
+pub(crate) fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
+    check_names(records.iter().map(|r| r.name.as_str()))?;
+    let new = |name: &str, array: &NdArray, need_grad: bool| {
+        let v = Variable::from_array(array.clone()).with_need_grad(need_grad);
+        v.note_name(name);
+        v
+    };
+    let stage = |Record { name, array, need_grad }| {
+        let there = parameter_there(&name, &array.shape())?;
+        let variable = there.unwrap_or_else(|| new(&name, &array, need_grad));
+        Ok(Staged { name, variable, values: Some((array, need_grad)) })
+    };
+    records.into_iter().map(stage).collect()
+}
+
+/// Puts parameters into the current scope; if one of them does not fit, none. Where another thread has put one since, that one
+/// stays and both are one memory.
+pub(crate) fn put_all(all: Vec<Staged>) -> Result<()> {
+    let fits = |s: &Staged| parameter_there(&s.name, &s.variable.shape()).map(drop);
+    all.iter().try_for_each(fits)?;
+    for Staged { name, variable, values } in all {
+        let there = add(&name, &variable)?;
+        if !there.is(&variable) {
+            variable.set_data(there.raw_data())?;
+            variable.set_grad(there.grad())?;
+        }
+        let Some((array, need_grad)) = values else { continue };
+        if !there.raw_data().is(&array) {
+            there.raw_data().copy_from(&array)?;
+        }
+        there.set_need_grad(Some(need_grad));
     }
     Ok(())
 }
@@ -203,9 +220,9 @@ pub(crate) fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> 
     }
 }
 
-/// The parameter that a record goes to, `None` for a new one; an error if it cannot go there.
-fn check_fits(r: &Record) -> Result<Option<Variable>> {
-    let parts = parts(&r.name);
+/// The parameter of this name, `None` where there is room for a new one; an error where one of this shape cannot go.
+fn parameter_there(name: &str, shape: &Shape) -> Result<Option<Variable>> {
+    let parts = parts(name);
     for i in 1..parts.len() {
         if let Some(Item::Parameter(_)) = find(current(), &parts[..i]) {
             return Err(taken(&parts[..i].join("/")));
@@ -214,13 +231,12 @@ fn check_fits(r: &Record) -> Result<Option<Variable>> {
     match find(current(), &parts) {
         None => Ok(None),
         Some(Item::Scope(_)) => {
-            let what = format!("'{}' is a parameter in the file, but a scope here", r.name);
+            let what = format!("'{name}' is a parameter in the file, but a scope here");
             Err(Error::new(ErrorKind::Parameter, what))
         }
-        Some(Item::Parameter(v)) if v.shape() == r.array.shape() => Ok(Some(v)),
+        Some(Item::Parameter(v)) if v.shape() == *shape => Ok(Some(v)),
         Some(Item::Parameter(v)) => {
-            let (here, there) = (v.shape(), r.array.shape());
-            let what = format!("parameter '{}' has shape {here} here, but {there} in the file", r.name);
+            let what = format!("parameter '{name}' has shape {} here, but {shape} in the file", v.shape());
             Err(Error::new(ErrorKind::Parameter, what)
                 .hint("call clear_parameters() first, load under another parameter_scope, or build the network as it was saved"))
         }

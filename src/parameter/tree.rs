@@ -62,14 +62,9 @@ thread_local! {
     static JOURNAL: RefCell<Option<Vec<Undo>>> = const { RefCell::new(None) };
 }
 
-/// Notes how to undo a change of the tree, or of a parameter in it. What another thread has put there since is to stay.
+/// Notes how to undo a change of the tree. What another thread has put there since is to stay.
 pub(crate) fn note(undo: impl FnOnce() + 'static) {
     JOURNAL.with_borrow_mut(|journal| journal.as_mut().map(|j| j.push(Box::new(undo))));
-}
-
-/// Whether what is [`note`]d may be undone.
-pub(crate) fn is_noting() -> bool {
-    JOURNAL.with_borrow(Option::is_some)
 }
 
 /// Takes out of a scope what was put there; an inner scope that others use meanwhile stays.

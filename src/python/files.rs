@@ -6,8 +6,8 @@ use super::{convert, errors};
 use crate::graph::Variable as Var;
 use crate::io::hdf5::{self, Attribute};
 use crate::io::nnabla::bytes_of;
-use crate::io::open;
 use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
+use crate::io::{self, open, temporary};
 use crate::parameter;
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
@@ -15,12 +15,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(temporary_beside, m)?)?;
+    m.add_function(wrap_pyfunction!(flush_file, m)?)?;
+    m.add_function(wrap_pyfunction!(flush_folder, m)?)?;
     m.add_function(wrap_pyfunction!(save_safetensors, m)?)?;
     m.add_function(wrap_pyfunction!(load_safetensors, m)?)?;
     m.add_function(wrap_pyfunction!(check_parameter_names, m)?)?;
@@ -28,7 +30,9 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_parameters, m)?)?;
     m.add_function(wrap_pyfunction!(read_hdf5, m)?)?;
     m.add_function(wrap_pyfunction!(write_hdf5, m)?)?;
-    m.add_function(wrap_pyfunction!(set_parameters, m)?)
+    m.add_function(wrap_pyfunction!(set_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(stage_parameters, m)?)?;
+    m.add_function(wrap_pyfunction!(put_parameters, m)?)
 }
 
 /// Refuses names that cannot stand in one tree.
@@ -61,16 +65,42 @@ fn read_parameters(py: Python<'_>, path: PathBuf) -> PyResult<Vec<NamedParameter
     Ok(records.into_iter().map(|r| (r.name, PyNdArray::new(r.array), r.need_grad)).collect())
 }
 
+type GivenParameter<'py> = (String, PyRef<'py, PyNdArray>, bool);
+
+fn records_of(given: Vec<GivenParameter<'_>>) -> Vec<parameter::Record> {
+    let record =
+        |(name, a, need_grad): GivenParameter<'_>| parameter::Record { name, array: a.inner().clone(), need_grad };
+    given.into_iter().map(record).collect()
+}
+
 /// Puts parameters into the current scope; if one of them does not fit, none.
 #[pyfunction]
-fn set_parameters(py: Python<'_>, function: &str, records: Vec<(String, PyRef<'_, PyNdArray>, bool)>) -> PyResult<()> {
-    let record = |(name, a, need_grad): (String, PyRef<'_, PyNdArray>, bool)| parameter::Record {
-        name,
-        array: a.inner().clone(),
-        need_grad,
-    };
-    let records = records.into_iter().map(record).collect();
+fn set_parameters(py: Python<'_>, function: &str, records: Vec<GivenParameter<'_>>) -> PyResult<()> {
+    let records = records_of(records);
     errors::run_as(py, function, || parameter::set_all(records))
+}
+
+/// The Variables that parameters of a file will be in the current scope, which does not change.
+#[pyfunction]
+fn stage_parameters(py: Python<'_>, function: &str, records: Vec<GivenParameter<'_>>) -> PyResult<Vec<PyVariable>> {
+    let records = records_of(records);
+    let staged = errors::run_as(py, function, || parameter::stage_all(records))?;
+    Ok(staged.into_iter().map(|s| PyVariable::new(s.variable)).collect())
+}
+
+/// Name, Variable; values and `need_grad` where a file has them.
+type ParameterToPut<'py> = (String, PyRef<'py, PyVariable>, Option<(PyRef<'py, PyNdArray>, bool)>);
+
+/// Puts Variables into the current scope, and the values of a file into them; if one of them does not fit, none.
+#[pyfunction]
+fn put_parameters(py: Python<'_>, function: &str, parameters: Vec<ParameterToPut<'_>>) -> PyResult<()> {
+    let staged = |(name, v, values): ParameterToPut<'_>| parameter::Staged {
+        name,
+        variable: v.var().clone(),
+        values: values.map(|(a, need_grad)| (a.inner().clone(), need_grad)),
+    };
+    let all = parameters.into_iter().map(staged).collect();
+    errors::run_as(py, function, || parameter::put_all(all))
 }
 
 type AttributesAsDict = BTreeMap<String, Option<f64>>;
@@ -107,10 +137,27 @@ fn write_hdf5(
     })
 }
 
-/// A new name in the folder of a file, which another one will replace; what ended processes left there is removed.
+/// The file that a path means, and a new name in its folder for what will replace it; what ended processes left there is removed.
 #[pyfunction]
-fn temporary_beside(path: PathBuf) -> PathBuf {
-    crate::io::temporary::beside(&path)
+fn temporary_beside(path: PathBuf) -> (PathBuf, PathBuf) {
+    let target = temporary::target(&path);
+    let beside = temporary::beside(&target);
+    (target, beside)
+}
+
+/// Pushes a file to the disk.
+#[pyfunction]
+fn flush_file(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    errors::detached(py, || Ok(OpenOptions::new().write(true).open(&path)?.sync_all()?))
+}
+
+/// Pushes the names in a folder to the disk, where the system can.
+#[pyfunction]
+fn flush_folder(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    errors::detached(py, || {
+        io::flush_folder(&path);
+        Ok(())
+    })
 }
 
 /// Name, type, shape, and bytes as a NumPy array.

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 
-from .._errors import ArgumentError, ArgumentTypeError, FileError, MissingFileError, describe, message, reason
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FileError,
+    MissingFileError,
+    describe,
+    failures_as,
+    message,
+    reason,
+)
 from .._files import PathOrFile, is_path
 
 
@@ -19,14 +28,15 @@ def read_bytes(function: str, path: PathOrFile) -> bytes:
     if not is_path(path):
         return _read_file(function, path)
     name = os.fspath(path)  # type: ignore[arg-type]
-    try:
-        with open(name, "rb") as f:
-            return f.read()
-    except FileNotFoundError as error:
-        hint = f"the current folder is {os.getcwd()}"
-        raise MissingFileError(message(function, "path", f"there is no file {name!r}", hint=hint)) from error
-    except (OSError, ValueError) as error:
-        raise FileError(message(function, "path", f"cannot read {name!r}: {reason(error, name)}")) from error
+
+    def told(error: Exception) -> Exception:
+        if isinstance(error, FileNotFoundError):
+            hint = f"the current folder is {os.getcwd()}"
+            return MissingFileError(message(function, "path", f"there is no file {name!r}", hint=hint))
+        return FileError(message(function, "path", f"cannot read {name!r}: {reason(error, name)}"))
+
+    with failures_as(told, (OSError, ValueError)), open(name, "rb") as f:
+        return f.read()
 
 
 def _read_file(function: str, file: object) -> bytes:

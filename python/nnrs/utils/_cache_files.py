@@ -12,19 +12,19 @@ import csv
 import errno
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._errors import (
     ArgumentError,
     ArgumentTypeError,
     Error,
     FileError,
     FormatError,
-    is_of_user_code,
+    failures_as,
     message,
     reason,
 )
@@ -90,14 +90,10 @@ def h5_lengths(function: str, h5: Any) -> dict[str, int]:
         return {name: len(dataset) if getattr(dataset, "shape", ()) else -1 for name, dataset in h5.items()}
 
 
-@contextlib.contextmanager
-def _h5_errors(function: str, h5: Any) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
-        if is_of_user_code(error):
-            raise
-        raise FormatError(message(function, None, f"cannot read the cache file {h5.filename!r}: {error}")) from error
+def _h5_errors(function: str, h5: Any) -> contextlib.AbstractContextManager[None]:
+    """For h5py, which raises nearly every kind, by what the bytes happen to be."""
+    text = message(function, None, f"cannot read the cache file {h5.filename!r}: ")
+    return failures_as(lambda error: FormatError(f"{text}{error}"))
 
 
 def check_rows(function: str, path: str, found: Arrays, variables: Iterable[str], rows: int) -> Arrays:
@@ -180,31 +176,28 @@ def write_cache(
     """
     if kind not in (".npy", ".h5"):
         raise ArgumentError(message(function, "cache_file_format", "'.npy' or '.h5' in nnabla_config", repr(kind)))
+    stage = os.fspath(_core.temporary_beside(os.path.join(folder, prefix))[1])
     try:
-        os.makedirs(folder, exist_ok=True)
-        stage = tempfile.mkdtemp(prefix=".nnrs-", dir=folder)
-    except OSError as error:
-        raise FileError(
-            message(function, None, f"cannot write into the folder {folder!r}: {reason(error, folder)}")
-        ) from error
-    try:
-        files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables, place)
-        _write_tables(stage, files, variables if kind == ".npy" else None, order)
-        if original is not None:
-            with FileReader(original).open() as source, open(os.path.join(stage, ORIGINAL), "wb") as f:
-                shutil.copyfileobj(source, f)
-        with uninterrupted():
-            _move_all(stage, folder)
-    except OSError as error:
-        if isinstance(error, Error):
-            raise
-        raise FileError(
-            message(function, None, f"cannot write the cache in {folder!r}: {reason(error, folder)}")
-        ) from error
+        with _unwritable(function, f"into the folder {folder!r}", folder):
+            os.makedirs(folder, exist_ok=True)
+            os.mkdir(stage)
+        with _unwritable(function, f"the cache in {folder!r}", folder):
+            files = _write_chunks(function, stage, prefix, kind, size, chunk, threads, sample, variables, place)
+            _write_tables(stage, files, variables if kind == ".npy" else None, order)
+            if original is not None:
+                with FileReader(original).open() as source, open(os.path.join(stage, ORIGINAL), "wb") as f:
+                    shutil.copyfileobj(source, f)
+            with uninterrupted():
+                _move_all(stage, folder)
     finally:
         with uninterrupted():
             shutil.rmtree(stage, ignore_errors=True)
     return [(os.path.join(folder, name), length) for name, length in files]
+
+
+def _unwritable(function: str, what: str, folder: str) -> contextlib.AbstractContextManager[None]:
+    text = message(function, None, f"cannot write {what}: ")
+    return failures_as(lambda error: FileError(text + reason(error, folder)), OSError, but=Error)
 
 
 def _write_chunks(

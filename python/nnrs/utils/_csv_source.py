@@ -7,7 +7,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .._errors import ArgumentError, FileError, FormatError, MissingFileError, message
+import numpy as np
+
+from .._errors import ArgumentError, FileError, FormatError, MissingFileError, failures_as, message
+from ._batches import columns
 from ._file_reader import FileReader
 from ._source import DataSource
 from .data_source_loader import kinds, load
@@ -62,7 +65,7 @@ class CsvDataSource(DataSource):
         if not found or not header:
             raise self._wrong("it has no line below its header" if header else "it is empty")
         kept = [i for i, name in enumerate(header) if not name.startswith("#")]
-        self._rows = [[row[i] for i in kept] for row, _ in found]
+        self._rows: list[list[str] | tuple[np.ndarray, ...]] = [[row[i] for i in kept] for row, _ in found]
         self._lines = [line for _, line in found]
         return [header[i] for i in kept]
 
@@ -94,18 +97,15 @@ class CsvDataSource(DataSource):
         """A list of numbers, or what a file holds, for each variable of a line, whose number is for errors."""
         found: list[Any] = []
         for cells in self._plan:
-            values = [self._cell(row, i, line) for i in cells]
+            values = _numbers([row[i] for i in cells]) or [self._cell(row, i, line) for i in cells]
             alone = self._columns[cells[0]][1] is None and not isinstance(values[0], float)
             found.append(values[0] if alone else values)
         return found
 
     def _cell(self, row: Sequence[str], column: int, line: int | None) -> Any:
         """The value of a cell; an error names its place."""
-        try:
-            return self._get_value(row[column])
-        except Exception as error:
-            if isinstance(error, (ImportError, MemoryError)):
-                raise
+
+        def told(error: Exception) -> Exception:
             missing = isinstance(error, FileNotFoundError)
             kind = MissingFileError if missing else FileError if isinstance(error, OSError) else FormatError
             variable, index, _ = self._columns[column]
@@ -113,7 +113,10 @@ class CsvDataSource(DataSource):
             hint = _separator_hint([c[0] for c in self._columns], row) if "hint:" not in str(error) else None
             place = self._filename if line is None else f"{self._filename}:{line}"
             text = f"{place}, column {name!r}: {str(error).removeprefix('FileReader: ')}"
-            raise kind(message("CsvDataSource", None, text, hint=hint)) from error
+            return kind(message("CsvDataSource", None, text, hint=hint))
+
+        with failures_as(told, but=(ImportError, MemoryError)):
+            return self._get_value(row[column])
 
     def _get_value(self, value: str) -> Any:
         try:
@@ -136,9 +139,26 @@ class CsvDataSource(DataSource):
     def _origin_of(self, position: int) -> str | None:
         return f"{self._filename}:{self._lines[self._order[position]]}"
 
+    def _sample(self, number: int) -> tuple[Any, ...]:
+        """The values of a line; of one with numbers alone as arrays, which take its texts' place."""
+        row = self._rows[number]
+        if isinstance(row, tuple):
+            return row
+        found = tuple(self._process_row(row, self._lines[number]))
+        if type(self) is CsvDataSource and all(isinstance(v, list) and set(map(type, v)) == {float} for v in found):
+            self._rows[number] = found = tuple(map(np.array, found))
+        return found
+
     def _get_data(self, position: int) -> Any:
-        number = self._order[position]
-        return tuple(self._process_row(self._rows[number], self._lines[number]))
+        found = self._sample(self._order[position])
+        return tuple(v.tolist() for v in found) if self._rows[self._order[position]] is found else found
+
+    def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
+        numbers = self._order[start:stop]
+        samples = [self._rows[number] for number in numbers]
+        if set(map(type, samples)) != {tuple}:
+            samples = [self._sample(number) for number in numbers]
+        return columns(samples, self._variables, lambda number: self._origin_of(start + number))
 
     def _sample_orders(self, generation: int | None) -> list[Any]:
         return [self._order]
@@ -150,19 +170,19 @@ class CsvDataSource(DataSource):
         super().reset()
 
 
+def _numbers(texts: Sequence[str]) -> list[Any] | None:
+    """The numbers; None where one of them is a file's name, or wrong."""
+    try:
+        return list(map(float, texts))
+    except ValueError:
+        return None
+
+
 def _separator_hint(header: Sequence[str], row: Sequence[str]) -> str | None:
     """What to say where other signs than commas and points seem to be meant."""
     for sign in (";", "\t", "|"):
         if len(header) == 1 and sign in header[0]:
             return f"columns are separated by ',', not by {sign!r}"
-    if any(_is_number(cell.replace(",", ".").replace(" ", "")) and not _is_number(cell) for cell in row):
+    if any(_numbers([cell.replace(",", ".").replace(" ", "")]) and not _numbers([cell]) for cell in row):
         return "numbers are written with a point and without blanks: 1000.5"
     return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -18,7 +18,7 @@ from .._errors import (
     MissingFileError,
     MissingPackageError,
     check_type,
-    is_of_user_code,
+    failures_as,
     message,
     reason,
 )
@@ -80,14 +80,11 @@ class FileReader:
                     shutil.copyfileobj(f, temporary)
                 temporary.flush()
                 path = temporary.name
-            elif not os.path.exists(path):
-                raise _no_file(path)
-            try:
+            with failures_as(lambda error: _unopened(error, path), (OSError, ValueError)):
+                os.stat(path)
+            text = message("FileReader", None, f"{cache_name!r} is no HDF5 file: ")
+            with failures_as(lambda error: FormatError(f"{text}{error}")):  # h5py's, by what the bytes happen to be
                 h5 = stack.enter_context(h5py.File(path, "r"))
-            except Exception as error:  # h5py's, by what the bytes happen to be
-                if is_of_user_code(error):
-                    raise
-                raise FormatError(message("FileReader", None, f"{cache_name!r} is no HDF5 file: {error}")) from error
             yield h5
 
     def listdir(self) -> list[str] | None:
@@ -97,12 +94,14 @@ class FileReader:
         if self._file_type == "s3":
             objects = self._s3_bucket.objects.filter(Prefix=self._s3_base_key.rstrip("/") + "/", Delimiter="/")
             return sorted(os.path.basename(o.key) for o in objects)
-        try:
-            names = os.listdir(self._base_uri)
-        except OSError as error:
-            text = f"cannot list the folder {self._base_uri!r}: {error.strerror}"
+
+        def told(error: Exception) -> Exception:
+            text = f"cannot list the folder {self._base_uri!r}: {reason(error, self._base_uri)}"
             kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
-            raise kind(message("FileReader", None, text)) from error
+            return kind(message("FileReader", None, text))
+
+        with failures_as(told, OSError):
+            names = os.listdir(self._base_uri)
         return [name for name in sorted(names) if os.path.splitext(name)[1].lower() == ".h5"]
 
     def _beside(self, name: str) -> str:
@@ -119,18 +118,16 @@ class FileReader:
             with opened_url("FileReader", name) as answer:
                 yield answer
         else:
-            try:
+            with failures_as(lambda error: _unopened(error, name), (OSError, ValueError)):
                 f = open(name, "rb")
-            except FileNotFoundError as error:
-                raise _no_file(name) from error
-            except (OSError, ValueError) as error:
-                raise FileError(message("FileReader", None, f"cannot open {name!r}: {reason(error, name)}")) from error
             with f:
                 yield f
 
 
-def _no_file(path: str) -> MissingFileError:
-    return MissingFileError(message("FileReader", None, f"there is no file {path!r}"))
+def _unopened(error: Exception, path: str) -> Exception:
+    if isinstance(error, FileNotFoundError):
+        return MissingFileError(message("FileReader", None, f"there is no file {path!r}"))
+    return FileError(message("FileReader", None, f"cannot open {path!r}: {reason(error, path)}"))
 
 
 def _boto3() -> Any:

@@ -42,19 +42,18 @@ def link_components(info: Any) -> None:
     Raises:
         ValueError: If one of them names what is not there.
     """
-    frozen: list[Any] = []
-    try:
-        _link_all(info, frozen)
-    except BaseException:
-        for v in frozen:
-            v.need_grad = True
-        raise
+    freeze(linked(info))
 
 
-def _link_all(info: Any, frozen: list[Any]) -> None:
-    """Link all; parameters that are not to be trained become `frozen`."""
-    for o in info.optimizers.values():
-        _link_optimizer(info, o, frozen)
+def freeze(parameters: Iterable[Any]) -> None:
+    """Let no Variable of these be trained."""
+    for v in parameters:
+        v.need_grad = False
+
+
+def linked(info: Any) -> list[Any]:
+    """As `link_components`, but give the parameters that are not to be trained, which stay as they are."""
+    frozen = [v for o in info.optimizers.values() for v in _link_optimizer(info, o)]
     for m in info.monitors.values():
         network = _start(info, m)
         m.data_iterators = _iterators(info, m.proto)
@@ -62,6 +61,7 @@ def _link_all(info: Any, frozen: list[Any]) -> None:
         m.target = _sink(m.monitor_variables)
     for e in info.executors.values():
         _link_executor(info, e)
+    return frozen
 
 
 def _named(found: Any, name: str, what: str) -> Any:
@@ -115,18 +115,14 @@ def _rates(network: ProtoNetwork, proto: Any) -> OrderedDict[ProtoVariable, floa
     return OrderedDict(pairs)
 
 
-def _link_optimizer(info: Any, o: Any, frozen: list[Any]) -> None:
+def _link_optimizer(info: Any, o: Any) -> list[Any]:
+    """Link an optimizer; give the parameters that are not to be trained."""
     network = _start(info, o)
     o.data_iterators = _iterators(info, o.proto)
     o.loss_variables = [_variable(info, network, v) for v in o.proto.loss_variable]
     o.parameter_learning_rate_multipliers = _rates(network, o.proto)
-    trained = {}
-    for v, rate in o.parameter_learning_rate_multipliers.items():
-        if rate > 0:
-            trained[v.name] = v.variable_instance
-        elif v.variable_instance.need_grad:
-            v.variable_instance.need_grad = False
-            frozen.append(v.variable_instance)
+    rates = o.parameter_learning_rate_multipliers
+    trained = {v.name: v.variable_instance for v, rate in rates.items() if rate > 0}
     o.parameters = OrderedDict(sorted(trained.items()))
     o.solver.set_parameters(trained)
     restore_optimizer_state(o)
@@ -134,6 +130,7 @@ def _link_optimizer(info: Any, o: Any, frozen: list[Any]) -> None:
     for loss in losses:
         loss.grad.fill(1.0 / loss.size)
     o.target = losses[0] if len(losses) == 1 else _sink(o.loss_variables, one_input_grad=False)
+    return [v.variable_instance for v, rate in rates.items() if not rate > 0 and v.variable_instance is not None]
 
 
 def _sink(variables: Iterable[ProtoVariable], **more: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._errors import FormatError, is_of_user_code, message
+from .._errors import FormatError, failures_as, message
 
 _MOST_HEADER = 10_000  # NumPy's own limit
 
@@ -28,17 +28,15 @@ def read_array(function: str, f: IO[bytes]) -> np.ndarray:
     start = f.tell()
     room = f.seek(0, io.SEEK_END) - start
     f.seek(start)
-    try:
-        return _read(f, room)
-    except OSError:
-        raise
-    except Exception as error:  # by what the bytes happen to be: ValueError, SyntaxError, MemoryError of the parser
-        if is_of_user_code(error):
-            raise
+
+    def told(error: Exception) -> Exception:  # ValueError, SyntaxError, MemoryError of the parser
         where = getattr(f, "name", None)
         name = f"{where!r}" if isinstance(where, str) else "the open file"
         hint = "the file may be cut short, or of another kind than its name says"
-        raise FormatError(message(function, None, f"cannot read an array of {name}: {error}", hint=hint)) from error
+        return FormatError(message(function, None, f"cannot read an array of {name}: {error}", hint=hint))
+
+    with failures_as(told, but=OSError):
+        return _read(f, room)
 
 
 def _read(f: Any, room: int) -> np.ndarray:

@@ -24,8 +24,9 @@ from .._errors import (
     check_integer,
     check_type,
     describe,
-    is_of_user_code,
+    failures_as,
     message,
+    reason,
 )
 from .._files import PathOrFile, atomic_path, is_path
 from . import _wav
@@ -186,18 +187,14 @@ def _decoded(data: bytes, path: PathOrFile) -> np.ndarray:
 
 
 def _by_pydub(data: bytes, name: str) -> np.ndarray:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it looks for ffmpeg, and imports audioop
-            from pydub import AudioSegment
+    def told(error: Exception) -> Exception:  # no ffmpeg, no audioop (Python 3.13), or bytes that it cannot decode
+        return FormatError(message("auread", "path", f"pydub cannot decode {name}: {error}"))
 
-            sound = AudioSegment.from_file(io.BytesIO(data), format="wav")
-    except MemoryError:
-        raise
-    except Exception as error:  # no ffmpeg, no audioop (Python 3.13), or bytes that it cannot decode
-        if is_of_user_code(error):
-            raise
-        raise FormatError(message("auread", "path", f"pydub cannot decode {name}: {error}")) from error
+    with failures_as(told, but=MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for ffmpeg, and imports audioop
+        from pydub import AudioSegment
+
+        sound = AudioSegment.from_file(io.BytesIO(data), format="wav")
     return np.array(sound.get_array_of_samples()).reshape(-1, sound.channels)
 
 
@@ -235,10 +232,9 @@ def ausave(
 
 
 def _make_folder(folder: str) -> None:
-    try:
+    text = message("ausave", "path", f"cannot make the folder {folder!r}: ")
+    with failures_as(lambda error: FileError(text + reason(error, folder)), OSError):
         os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise FileError(message("ausave", "path", f"cannot make the folder {folder!r}: {error.strerror}")) from error
 
 
 def _signed(x: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .._borrowed import borrower
-from .._errors import ArgumentError, Error, FileError, check_integer, message, reason
+from .._errors import ArgumentError, Error, FileError, check_integer, failures_as, message, reason
 from .._settings import data_number, data_setting
 from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
@@ -97,11 +97,9 @@ class DataSourceWithFileCache(DataSource):
         self._arrange()
 
     def _temporary(self) -> str:
-        try:
+        text = message("DataSourceWithFileCache", None, "cannot make a temporary folder: ")
+        with failures_as(lambda error: FileError(text + reason(error)), OSError):
             folder = tempfile.mkdtemp(prefix="nnrs-cache-", dir=data_setting("data_source_file_cache_location") or None)
-        except OSError as error:
-            text = f"cannot make a temporary folder: {reason(error)}"
-            raise FileError(message("DataSourceWithFileCache", None, text)) from error
         self._remove = weakref.finalize(self, _remove_own, folder, os.getpid())
         return folder
 

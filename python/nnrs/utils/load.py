@@ -17,10 +17,11 @@ from .._messages import message_class
 from .._modes import context_scope, get_current_context, set_default_context
 from ..core.graph_def import ProtoGraph
 from ..parameter import get_current_parameter_scope
-from ._links import link_components, restore_optimizer_state
+from ._links import freeze, link_components, linked, restore_optimizer_state
 from ._load_contexts import context_of, default_context
 from ._load_datasets import DatasetOpener
 from ._loops import expand_loops
+from ._staged_parameters import StagedParameters
 from .communicator_util import current_communicator
 from .save import _SOLVERS
 
@@ -107,7 +108,7 @@ def _load(
     _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
     with _context_kept_on_errors():
         info.default_context = default_context(info.proto, context)
-        return _core.call_in_scope(here, "", lambda: _made(info, records, link))
+        return _made(info, records, link)
 
 
 @contextlib.contextmanager
@@ -123,14 +124,14 @@ def _context_kept_on_errors() -> Iterator[None]:
 @described_by_a_file("load")
 def _made(info: Any, records: list[_files.Parameter], link: bool) -> Any:
     """What the message of `info` describes."""
-    _core.set_parameters("load", records)
+    staged = StagedParameters("load", records)
     info.global_config = SimpleNamespace(default_context=info.default_context)
     if info.proto.HasField("training_config"):
         info.training_config = _training(info.proto.training_config)
     wanted = info.prepare_data_iterator
     epochs = info.proto.training_config.max_epoch if wanted is None else wanted
     info.datasets = OrderedDict((d.name, _dataset(d, i, bool(epochs))) for i, d in enumerate(info.proto.dataset))
-    info.graph = ProtoGraph.from_proto(info.proto, param_scope=info.parameter_scope)
+    info.graph = ProtoGraph.from_proto(info.proto, param_scope=staged.scope)
     info.proto_graph, info.renamed_variables = info.graph, expand_loops(info.graph)
     info.networks = info.graph.networks
     for network in info.networks.values():
@@ -138,8 +139,10 @@ def _made(info: Any, records: list[_files.Parameter], link: bool) -> Any:
     info.optimizers = OrderedDict((o.name, _optimizer(info, o)) for o in info.proto.optimizer)
     info.monitors = OrderedDict((m.name, SimpleNamespace(proto=m, network=None)) for m in info.proto.monitor)
     info.executors = OrderedDict((e.name, _executor(e)) for e in info.proto.executor)
-    if link:
-        link_components(info)
+    frozen = linked(info) if link else []
+    staged.commit()
+    freeze(frozen)
+    info.graph.parameter_scope = info.parameter_scope
     return info
 
 

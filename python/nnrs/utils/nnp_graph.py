@@ -158,10 +158,10 @@ class NnpLoader:
         self._params: dict[str, Any] = OrderedDict() if scope is None else scope
         said, records, _ = _files.read_nnabla(here, filepath, extension, "filepath")
         _core.check_parameter_names(here, "filepath", [name for name, *_ in records])
-        with parameter_scope("", self._params):
-            _core.set_parameters(here, records)
         self._proto = message_class("NNablaProtoBuf")._of(said)
         self.network_dict: dict[str, Any] = {n.name: _LoadedNetwork(n, self._params) for n in self._proto.network}
+        with parameter_scope("", self._params):
+            _core.set_parameters(here, records)
 
     def get_network_names(self) -> list[str]:
         """The names of the networks."""
@@ -185,9 +185,10 @@ class NnpLoader:
         check_batch_size(here, batch_size)
         if callback is not None:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
+        known = f"one of the networks {', '.join(map(repr, self.network_dict)) or 'none'}"
+        check_type(here, "name", name, str, known)
         if name not in self.network_dict:
-            known = ", ".join(map(repr, self.network_dict)) or "none"
-            raise ArgumentError(message(here, "name", f"one of the networks {known}", describe(name)))
+            raise ArgumentError(message(here, "name", known, describe(name)))
         return NnpNetwork(self.network_dict[name], batch_size, callback)
 
 

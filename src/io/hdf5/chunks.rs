@@ -65,6 +65,7 @@ impl Chunked<'_> {
             if chunk_bytes > stored.saturating_mul(MOST_PER_BYTE) {
                 return Err(broken(format!("a chunk claims {chunk_bytes} bytes, but {stored} are stored")));
             }
+            source.unpack(chunk_bytes.saturating_sub(stored))?;
             let here = part.iter().product::<usize>() * self.size;
             left = left.checked_sub(here).ok_or_else(|| broken("chunks overlap"))?;
             chunks.push(StoredChunk { stored: source.values(address, stored)?, mask, at, part });

@@ -15,6 +15,7 @@ mod write;
 
 use nnrs_kernels::array::NdArray;
 pub use read::read;
+pub(crate) use read::{check_unpacking, read_within};
 pub use write::{DatasetToWrite, GroupAttributes, write};
 
 /// An array of a file.

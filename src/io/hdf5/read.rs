@@ -1,9 +1,10 @@
 //! Reading: a walk over all groups, each object once.
 
-use super::chunks::{Chunked, MOST_PER_BYTE, filters};
+use super::chunks::{Chunked, MOST_PER_BYTE, StoredChunk, filters};
 use super::header::{HeaderMessage, messages, only};
-use super::source::{Cursor, FileBytes, broken};
+use super::source::{Cursor, FileBytes, WantedValues, broken};
 use super::{Attributes, Dataset, Hdf5Contents, SIGNATURE, UNDEFINED, datatype, group, kind};
+use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
@@ -30,7 +31,27 @@ const MOST_DEPTH: usize = 100;
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn read(bytes: &[u8]) -> Result<Hdf5Contents> {
-    let (source, root) = superblock(bytes)?;
+    read_within(bytes, &UnpackBudget::of(bytes.len()))
+}
+
+/// As [`read`], of a file that may be from an archive: what it unpacks to is paid from `budget`.
+pub(crate) fn read_within(bytes: &[u8], budget: &UnpackBudget) -> Result<Hdf5Contents> {
+    contents(bytes, budget, WantedValues::Read)
+}
+
+/// Lets `budget` pay for what a file will unpack to when it is read; nothing else is asked of it.
+///
+/// # Errors
+/// `Format` where the budget is too small.
+pub(crate) fn check_unpacking(bytes: &[u8], budget: &UnpackBudget) -> Result<()> {
+    match contents(bytes, budget, WantedValues::Skipped) {
+        Err(e) if budget.is_overdrawn() => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn contents(bytes: &[u8], budget: &UnpackBudget, wanted: WantedValues) -> Result<Hdf5Contents> {
+    let (source, root) = superblock(bytes, budget)?;
     let (mut found, mut seen) = (Hdf5Contents::default(), HashSet::new());
     let mut todo = vec![(String::new(), 0, root)];
     while let Some((name, depth, address)) = todo.pop() {
@@ -43,7 +64,8 @@ pub fn read(bytes: &[u8]) -> Result<Hdf5Contents> {
         }
         let messages = messages(&source, address)?;
         let Some(members) = group::members(&source, &messages, &name)? else {
-            let dataset = dataset(&source, &name, &messages).map_err(|e| broken(format!("parameter '{name}': {e}")))?;
+            let dataset = dataset(&source, &name, &messages, wanted);
+            let dataset = dataset.map_err(|e| broken(format!("parameter '{name}': {e}")))?;
             found.datasets.push(dataset);
             continue;
         };
@@ -60,7 +82,7 @@ pub fn read(bytes: &[u8]) -> Result<Hdf5Contents> {
     Ok(found)
 }
 
-fn superblock(bytes: &[u8]) -> Result<(FileBytes<'_>, u64)> {
+fn superblock<'a>(bytes: &'a [u8], budget: &'a UnpackBudget) -> Result<(FileBytes<'a>, u64)> {
     let mut c = Cursor(bytes);
     if !bytes.starts_with(&SIGNATURE) {
         let start = bytes[..bytes.len().min(8)].escape_ascii();
@@ -79,14 +101,14 @@ fn superblock(bytes: &[u8]) -> Result<(FileBytes<'_>, u64)> {
         _ => 1,
     })?;
     let base = c.number(offset_size)?;
-    let source = FileBytes::new(bytes, base, offset_size, length_size);
+    let source = FileBytes::new(bytes, base, [offset_size, length_size], budget);
     // Two more addresses and, in the older versions, that of drivers and the name of the root.
     c.take(offset_size * if version < 2 { 4 } else { 2 })?;
     let root = source.offset(&mut c)?;
     Ok((source, root))
 }
 
-fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result<Dataset> {
+fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage], wanted: WantedValues) -> Result<Dataset> {
     let need = |kind: u16, what: &str| {
         only(messages, kind, what)?
             .ok_or_else(|| broken(format!("it is neither a group nor an array: it has no {what}")))
@@ -102,9 +124,13 @@ fn dataset(source: &FileBytes, name: &str, messages: &[HeaderMessage]) -> Result
     let claim = || broken(format!("it claims shape {shape}, but the file has {} bytes", source.len()));
     let bytes = bytes.filter(|n| *n <= source.len().saturating_mul(MOST_PER_BYTE)).ok_or_else(claim)?;
     let filters = only(messages, kind::FILTERS, "filters")?.map_or(Ok(Vec::new()), filters)?;
-    let chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
+    let mut chunked = Chunked { shape: &shape, chunk: Vec::new(), size, filters };
     let fill = fill_value(messages, size)?;
-    let array = values(source, need(kind::LAYOUT, "layout")?, chunked, bytes, element, &fill)?;
+    let stored = stored(source, need(kind::LAYOUT, "layout")?, &mut chunked, bytes)?;
+    let array = NdArray::new(shape.clone());
+    if wanted == WantedValues::Read {
+        put_values(&array, &stored, &chunked, element, &fill)?;
+    }
     let attributes = attributes(source, messages)?;
     Ok(Dataset { name: name.to_string(), array, attributes })
 }
@@ -129,22 +155,25 @@ fn dataspace(source: &FileBytes, data: &[u8]) -> Result<Option<Shape>> {
     Shape::from(sizes).checked().map(Some)
 }
 
-fn values(
-    source: &FileBytes,
-    layout: &[u8],
-    mut chunked: Chunked,
+/// Where the values of an array lie.
+enum StoredValues<'a> {
+    Whole(&'a [u8]),
+    /// Elements of which there are none have the fill value.
+    Chunks(Vec<StoredChunk<'a>>),
+}
+
+/// Pays for all values of an array; nothing is unpacked.
+fn stored<'a>(
+    source: &FileBytes<'a>,
+    layout: &'a [u8],
+    chunked: &mut Chunked,
     bytes: usize,
-    element: datatype::ElementType,
-    fill: &[u8],
-) -> Result<NdArray> {
-    let array = NdArray::new(chunked.shape.into());
-    let size = chunked.size;
+) -> Result<StoredValues<'a>> {
     let mut c = Cursor(layout);
     let (version, class) = (c.byte()?, c.byte()?);
     if version != 3 {
         return Err(broken(format!("its values lie in a layout of version {version}; only version 3 is supported")));
     }
-    let filled = |to: &mut [u8]| to.chunks_exact_mut(size).for_each(|element| element.copy_from_slice(fill));
     let whole = match class {
         0 => {
             let n = c.short()?;
@@ -153,19 +182,17 @@ fn values(
         1 => match source.offset(&mut c)? {
             UNDEFINED => {
                 source.fill(bytes)?;
-                filled(array.overwrite(element.dtype)?.bytes_mut());
-                return settled(array, element, size);
+                return Ok(StoredValues::Chunks(Vec::new()));
             }
             address => Some(source.values(address, bytes)?),
         },
         _ => None,
     };
-    if whole.is_some_and(|w| w.len() != bytes) {
-        return Err(broken(format!("it has {} bytes, expected {bytes}", whole.map_or(0, <[u8]>::len))));
-    }
     if let Some(whole) = whole {
-        array.overwrite(element.dtype)?.bytes_mut().copy_from_slice(whole);
-        return settled(array, element, size);
+        return match whole.len() == bytes {
+            true => Ok(StoredValues::Whole(whole)),
+            false => Err(broken(format!("it has {} bytes, expected {bytes}", whole.len()))),
+        };
     }
     let rank = usize::from(c.byte()?);
     let root = source.offset(&mut c)?;
@@ -173,7 +200,7 @@ fn values(
         return Err(broken("its chunks have another number of axes"));
     }
     chunked.chunk = (1..rank).map(|_| Ok(c.number(4)? as usize)).collect::<Result<_>>()?;
-    if chunked.chunk.contains(&0) || c.number(4)? != size as u64 {
+    if chunked.chunk.contains(&0) || c.number(4)? != chunked.size as u64 {
         return Err(broken("its chunks have no size"));
     }
     let (chunks, left) = match root {
@@ -181,11 +208,26 @@ fn values(
         _ => (Vec::new(), bytes),
     };
     source.fill(left)?;
+    Ok(StoredValues::Chunks(chunks))
+}
+
+fn put_values(
+    array: &NdArray,
+    stored: &StoredValues,
+    chunked: &Chunked,
+    element: datatype::ElementType,
+    fill: &[u8],
+) -> Result<()> {
     let data = array.overwrite(element.dtype)?;
     let to = data.bytes_mut();
-    filled(to);
-    chunks.iter().try_for_each(|chunk| chunked.place(chunk, to))?;
-    settled(array, element, size)
+    match stored {
+        StoredValues::Whole(whole) => to.copy_from_slice(whole),
+        StoredValues::Chunks(chunks) => {
+            to.chunks_exact_mut(chunked.size).for_each(|element| element.copy_from_slice(fill));
+            chunks.iter().try_for_each(|chunk| chunked.place(chunk, to))?;
+        }
+    }
+    settle(array, element, chunked.size)
 }
 
 /// The bytes of an element that nobody has written.
@@ -211,7 +253,7 @@ fn fill_value(messages: &[HeaderMessage], size: usize) -> Result<Vec<u8>> {
 }
 
 /// Bytes in this machine's order, booleans 0 and 1.
-fn settled(array: NdArray, element: datatype::ElementType, size: usize) -> Result<NdArray> {
+fn settle(array: &NdArray, element: datatype::ElementType, size: usize) -> Result<()> {
     let data = array.modify(element.dtype)?;
     if element.swapped {
         data.bytes_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
@@ -219,7 +261,7 @@ fn settled(array: NdArray, element: datatype::ElementType, size: usize) -> Resul
     if element.dtype == DType::Bool {
         data.settle_booleans();
     }
-    Ok(array)
+    Ok(())
 }
 
 /// An attribute: its name, and its value if it is one number.
@@ -240,6 +282,6 @@ fn attribute(source: &FileBytes, data: &[u8]) -> Result<(String, Option<f64>)> {
     let array = NdArray::new([1].into());
     let bytes = array.overwrite(element.dtype)?;
     bytes.bytes_mut().copy_from_slice(c.take(element.dtype.size())?);
-    let value = settled(array, element, element.dtype.size())?.to_vec::<f64>()?;
-    Ok((name, value.first().copied()))
+    settle(&array, element, element.dtype.size())?;
+    Ok((name, array.to_vec::<f64>()?.first().copied()))
 }

@@ -1,16 +1,24 @@
 //! The bytes of a file, and what may be spent on reading them.
 
+use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::cell::Cell;
 
-/// Bytes of arrays without values for each byte of the file; also a `.nnp` may unpack to no more.
+/// Bytes of arrays without values for each byte of the file.
 const MOST_FILLED_PER_BYTE: usize = 100;
 
 pub(super) fn broken(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format, what)
 }
 
-/// A file: its bytes, the sizes of its addresses and lengths, and three budgets.
+/// Whether arrays get their values, or are only looked at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum WantedValues {
+    Read,
+    Skipped,
+}
+
+/// A file: its bytes, the sizes of its addresses and lengths, and four budgets.
 pub(super) struct FileBytes<'a> {
     bytes: &'a [u8],
     base: u64,
@@ -22,13 +30,16 @@ pub(super) struct FileBytes<'a> {
     values: Cell<usize>,
     /// Bytes of arrays that may still be made without values.
     filled: Cell<usize>,
+    /// What may still be made that is not in the file, or in the archive that it is from.
+    unpacked: &'a UnpackBudget,
 }
 
 impl<'a> FileBytes<'a> {
-    pub fn new(bytes: &'a [u8], base: u64, offset_size: usize, length_size: usize) -> FileBytes<'a> {
+    pub fn new(bytes: &'a [u8], base: u64, sizes: [usize; 2], unpacked: &'a UnpackBudget) -> FileBytes<'a> {
         let structure = Cell::new(bytes.len().saturating_mul(4));
         let filled = Cell::new(bytes.len().saturating_mul(MOST_FILLED_PER_BYTE));
-        FileBytes { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()), filled }
+        let ([offset_size, length_size], values) = (sizes, Cell::new(bytes.len()));
+        FileBytes { bytes, base, offset_size, length_size, structure, values, filled, unpacked }
     }
 
     /// `n` bytes at an address.
@@ -64,7 +75,12 @@ impl<'a> FileBytes<'a> {
     pub fn fill(&self, n: usize) -> Result<()> {
         let left = self.filled.get().checked_sub(n);
         self.filled.set(left.ok_or_else(|| broken("most values of its arrays are not in the file"))?);
-        Ok(())
+        self.unpack(n)
+    }
+
+    /// Pays for `n` bytes that are made of less.
+    pub fn unpack(&self, n: usize) -> Result<()> {
+        self.unpacked.spend(n)
     }
 
     /// How many bytes there are.

@@ -1,24 +1,20 @@
 //! `.nnp` files: a zip with a network as text and parameters beside it.
 
 use super::message::broken;
+use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::array::alloc::refused;
 use nnrs_kernels::error::Result;
 use std::io::{Cursor, Read, Seek, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// What an archive may unpack to: as much for each of its bytes, and as much in any case.
-const MOST_PER_BYTE: u64 = 100;
-const MOST_FREE: u64 = 1 << 26;
-
 /// All files of an archive, by name.
 ///
 /// # Errors
 /// `Format` where it is no archive, or unpacks to absurdly more than it is.
-pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+pub(super) fn unpack(bytes: &[u8], budget: &UnpackBudget) -> Result<Vec<(String, Vec<u8>)>> {
     let unreadable = |e: &dyn std::fmt::Display| broken(format!("it is no readable zip archive: {e}"));
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| unreadable(&e))?;
-    let mut left = (bytes.len() as u64).saturating_mul(MOST_PER_BYTE).saturating_add(MOST_FREE);
     let mut files = Vec::new();
     for i in 0..archive.len() {
         let mut file = archive.by_index(i).map_err(|e| unreadable(&e))?;
@@ -26,25 +22,26 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
             continue;
         }
         let name = file.name().map_err(|e| unreadable(&e))?.to_string();
-        if file.size() > left {
+        if file.size() > budget.left() as u64 {
             return Err(broken(format!("'{name}' unpacks to {} bytes, in an archive of {}", file.size(), bytes.len())));
         }
-        let data = read_up_to(&mut file, left).map_err(|e| broken(format!("'{name}' cannot be unpacked: {e}")))?;
-        left -= data.len() as u64;
+        let data =
+            read_up_to(&mut file, budget.left()).map_err(|e| broken(format!("'{name}' cannot be unpacked: {e}")))?;
+        budget.spend(data.len())?;
         files.push((name, data));
     }
     Ok(files)
 }
 
 /// All bytes; an error if there are more than `most`. Memory grows with what is really there.
-fn read_up_to(file: &mut impl Read, most: u64) -> Result<Vec<u8>> {
+fn read_up_to(file: &mut impl Read, most: usize) -> Result<Vec<u8>> {
     let (mut data, mut block) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         let n = file.read(&mut block)?;
         if n == 0 {
             return Ok(data);
         }
-        if (data.len() + n) as u64 > most {
+        if data.len() + n > most {
             return Err(broken(format!("it has more than {most} bytes")));
         }
         data.try_reserve(n).map_err(|_| refused(n))?;

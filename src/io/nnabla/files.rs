@@ -8,6 +8,7 @@ use super::{binary, schema, text};
 use crate::graph::Variable;
 use crate::io::hdf5::{self, Attribute};
 use crate::io::open;
+use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::array::alloc::refused;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
@@ -74,28 +75,32 @@ pub struct Contents {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn read(bytes: &[u8], format: Format) -> Result<Contents> {
+    let budget = UnpackBudget::of(bytes.len());
     let mut contents = Contents { message: Message::of(schema::root()), parameters: Vec::new(), states: Vec::new() };
     match format {
         Format::Nnp => {
-            for (name, data) in unpack(bytes)? {
+            for (name, data) in unpack(bytes, &budget)? {
                 let inside = |e: Error| broken(format!("in '{name}': {e}"));
                 match Format::of(&name) {
-                    Some(Format::Nnp) | None if name.ends_with(".optimizer") => contents.states.push((name, data)),
+                    Some(Format::Nnp) | None if name.ends_with(".optimizer") => {
+                        hdf5::check_unpacking(&data, &budget).map_err(inside)?;
+                        contents.states.push((name, data));
+                    }
                     Some(Format::Nnp) | None => {}
-                    Some(format) => contents.add(&data, format).map_err(inside)?,
+                    Some(format) => contents.add(&data, format, &budget).map_err(inside)?,
                 }
             }
         }
-        format => contents.add(bytes, format)?,
+        format => contents.add(bytes, format, &budget)?,
     }
     contents.keep_the_last_of_each();
     Ok(contents)
 }
 
 impl Contents {
-    fn add(&mut self, bytes: &[u8], format: Format) -> Result<()> {
+    fn add(&mut self, bytes: &[u8], format: Format, budget: &UnpackBudget) -> Result<()> {
         if format == Format::Hdf5 {
-            self.parameters.extend(from_hdf5(bytes)?);
+            self.parameters.extend(from_hdf5(bytes, budget)?);
             return Ok(());
         }
         let mut message = match format {
@@ -123,9 +128,9 @@ impl Contents {
     }
 }
 
-fn from_hdf5(bytes: &[u8]) -> Result<Vec<(String, NdArray, bool)>> {
+fn from_hdf5(bytes: &[u8], budget: &UnpackBudget) -> Result<Vec<(String, NdArray, bool)>> {
     let mut found: Vec<(f64, (String, NdArray, bool))> = Vec::new();
-    for d in hdf5::read(bytes)?.datasets {
+    for d in hdf5::read_within(bytes, budget)?.datasets {
         let of = |name: &str, usual: f64| {
             let found = d.attributes.iter().find(|(n, _)| n == name).map_or(Some(usual), |(_, v)| *v);
             found.ok_or_else(|| broken(format!("attribute '{name}' of parameter '{}' is no number", d.name)))

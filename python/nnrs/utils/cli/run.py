@@ -15,7 +15,6 @@ import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -70,7 +69,7 @@ def run_script(path: str, args: list[str]) -> None:
     """
     sys.argv = [path, *args]
     whole = os.path.join(os.getcwd(), path)  # not abspath: behind a link ".." is another folder
-    if pkgutil.get_importer(whole) is not None:
+    if path and pkgutil.get_importer(whole) is not None:
         _run_folder(path, whole)
         return
     source = _read(path)
@@ -83,7 +82,8 @@ def _run_folder(path: str, whole: str) -> None:
     """Run the module `__main__` of a folder or zip file, of which `whole` is the absolute path."""
     spec = importlib.machinery.PathFinder.find_spec("__main__", [whole])
     if spec is None or spec.origin is None:
-        raise FolderError(f"{path}: expected a script, got a folder without a __main__.py")
+        what, kind = ("a folder", FolderError) if os.path.isdir(whole) else ("a zip file", FormatError)
+        raise kind(f"{path}: expected a script, got {what} without a __main__.py")
     _enter(whole)
     loader: Any = spec.loader
     main = _main_module(spec.origin, loader)
@@ -113,7 +113,8 @@ def _check_module(name: str) -> None:
 
 def _read(path: str) -> bytes:
     try:
-        source = Path(path).read_bytes()
+        with open(path, "rb") as f:
+            source = f.read()
     except FileNotFoundError:
         raise MissingFileError(f"there is no script {path!r}") from None
     except (OSError, ValueError) as error:

@@ -18,7 +18,7 @@ from ..._errors import (
     MissingPackageError,
     OutOfMemoryError,
     check_name,
-    is_of_user_code,
+    failures_as,
     message,
 )
 from . import _dicom, _opencv, _pillow, _pypng
@@ -101,6 +101,10 @@ def choose(name: str | None) -> None:
     _chosen = backend
 
 
+_MOST_PIXELS = 2**31 - 1
+"""The longest side that backends can count."""
+
+
 def read(
     data: bytes, ending: str, wanted: Wanted, name: str = "the file", size: tuple[int, int] | None = None, way: str = ""
 ) -> Image:
@@ -108,7 +112,9 @@ def read(
     check_claim(data)
     kind = ending or next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), "")
     kind = ".dcm" if not kind and data[128:132] == b"DICM" else kind
-    by, img = _first("imread", kind, "read", lambda f: (f, f.read(data, wanted)), name)
+    too_large = message("imread", "path", f"{name} is an image that does not fit into memory")
+    with failures_as(lambda _: OutOfMemoryError(too_large), MemoryError, but=Error):
+        by, img = _first("imread", kind, "read", lambda f: (f, f.read(data, wanted)), name)
     img = np.ascontiguousarray(img)
     if size is None:
         return img
@@ -122,11 +128,16 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
 
 def resize(function: str, img: Image, size: tuple[int, int], interpolate: str, by: Any = None) -> Image:
     """The image with (width, height) `size`; the backend `by`, which has read it, is asked first."""
-    try:  # Pillow makes it row by row, until nothing is left
+
+    def told(_: Exception) -> Exception:
+        return OutOfMemoryError(message(function, "size", "an image that fits into memory", size))
+
+    with failures_as(told, (MemoryError, ValueError)):  # Pillow makes it row by row, until nothing is left
         np.empty((size[1], size[0], *img.shape[2:]), img.dtype)
-    except (MemoryError, ValueError) as error:
-        raise OutOfMemoryError(message(function, "size", "an image that fits into memory", size)) from error
-    return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate), by=by)
+    if max(size) > _MOST_PIXELS:
+        raise ArgumentError(message(function, "size", f"sides of {_MOST_PIXELS} pixels at most", size))
+    with failures_as(told, MemoryError):
+        return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate), by=by)
 
 
 def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name: str = "", by: Any = None) -> T:
@@ -135,17 +146,21 @@ def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name
     errors: list[tuple[str, Exception]] = []
     for backend in sorted(_candidates(ending, task), key=lambda b: by is not None and b.functions is not by):
         try:
-            result = call(backend.functions)
-        except MemoryError:
-            raise
-        except Exception as error:  # decoders raise all kinds, by what the bytes happen to be
-            if is_of_user_code(error):
-                raise
-            errors.append((backend.name, error))
+            with failures_as(_Unable, but=MemoryError):  # decoders raise all kinds, by what the bytes happen to be
+                result = call(backend.functions)
+        except _Unable as unable:
+            errors.append((backend.name, unable.error))
         else:
             _used = _used if by is not None else backend
             return result
     raise _failure(function, errors, name)
+
+
+class _Unable(Exception):
+    """A backend cannot do what is asked of it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 def _candidates(ending: str, task: str) -> Iterator[Backend]:
@@ -168,7 +183,9 @@ def _failure(function: str, errors: list[tuple[str, Exception]], file: str) -> E
     reasons = "; ".join(f"{name}: {_words(error)}" for name, error in errors)
     if file:
         return FormatError(message(function, "path", f"{file} is no image that can be read ({reasons})"))
-    return ArgumentError(message(function, "img", f"no backend can do that ({reasons})"))
+    return ArgumentError(
+        message(function, None if function == "imread" else "img", f"no backend can do that ({reasons})")
+    )
 
 
 def _words(error: Exception) -> str:

@@ -78,5 +78,10 @@ def resize(function: str, img: Image, size: tuple[int, int], interpolate: str) -
     if interpolate not in _FILTERS:
         raise ArgumentError(message(function, "interpolate", f"one of {', '.join(_FILTERS)}", repr(interpolate)))
     kind = getattr(cv2, f"INTER_{_FILTERS[interpolate]}")
-    resized = cv2.resize(np.ascontiguousarray(img), size, interpolation=kind)
+    try:
+        resized = cv2.resize(np.ascontiguousarray(img), size, interpolation=kind)
+    except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem or "bad_alloc" in str(error):
+            raise MemoryError(str(error)) from error
+        raise
     return np.asarray(resized).reshape((size[1], size[0], *img.shape[2:]))  # it drops an axis of one channel

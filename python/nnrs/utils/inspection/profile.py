@@ -29,6 +29,7 @@ from ..._errors import (
     UnknownExtensionError,
     UnsupportedError,
     check_integer,
+    failures_as,
     message,
     reason,
 )
@@ -205,12 +206,9 @@ class TimeProfiler(FunctionHookCallbackBase):
         Raises:
             OSError: If they cannot be written.
         """
-        try:
+        text = f"TimeProfiler.to_csv: cannot make the folder {os.fspath(out_dir)!r}: "
+        with failures_as(lambda error: FileError(text + reason(error, out_dir)), OSError):
             os.makedirs(out_dir, exist_ok=True)
-        except OSError as error:
-            raise FileError(
-                f"TimeProfiler.to_csv: cannot make the folder {os.fspath(out_dir)!r}: {reason(error, out_dir)}"
-            ) from error
         means = self.average(start_index=1 if ignore_init else 0)
         summary = [{"scope": scope, **result} for scope, result in means.pop("summary").items()]
         _write_csv(os.path.join(out_dir, "profile_summary.csv"), ["scope", "time", "scale", "num"], summary)
