@@ -48,7 +48,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A place in the line, and within which backward runs it was taken.
-pub(super) struct Place {
+pub(super) struct CollectivePlace {
     ticket: CollectiveTicket,
     runs: Vec<Arc<OpenRun>>,
     /// How many runs had begun.
@@ -104,26 +104,26 @@ impl Membership {
     }
 
     /// A place in the line for a collective within the backward runs that go on.
-    pub(super) fn place(&self, name: &'static str, group: &GroupMember) -> Result<Place> {
+    pub(super) fn place(&self, name: &'static str, group: &GroupMember) -> Result<CollectivePlace> {
         let (runs, counts) = self.runs.asked_within();
         runs.iter().try_for_each(|run| run.check())?;
         if let Some(t) = &group.transport {
             t.be_patient(false);
         }
-        Ok(Place { ticket: self.line.ticket(name, &group.name, false)?, runs, counts, is_notice: false })
+        Ok(CollectivePlace { ticket: self.line.ticket(name, &group.name, false)?, runs, counts, is_notice: false })
     }
 
     /// Runs the moves of a collective that stands in the line, once all agree on it; but where one of the backward runs has
     /// been given up meanwhile.
     pub(super) fn run<R>(
         &self,
-        place: Place,
+        place: CollectivePlace,
         asked: &Asked,
         moves: impl FnOnce(&dyn Transport, &mut KeptMemory) -> Result<R>,
     ) -> Result<R> {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
-        let Place { ticket, runs, counts, is_notice } = place;
+        let CollectivePlace { ticket, runs, counts, is_notice } = place;
         let is_wanted = || runs.iter().try_for_each(|run| run.check());
         let hear = |notices: &[Notice], counted: &[RunNumber]| {
             self.runs.hear((group.number, &group.name), name, notices);
@@ -160,7 +160,7 @@ impl Membership {
             };
             let Ok(ticket) = self.line.ticket(name, &group.name, true) else { return };
             t.be_patient(true);
-            let place = Place { ticket, runs: vec![], counts: RunNumber::default(), is_notice: true };
+            let place = CollectivePlace { ticket, runs: vec![], counts: RunNumber::default(), is_notice: true };
             let (members, said) = (self.clone(), said.clone());
             let say = move || {
                 let asked = Asked { name, group: &group, said: &said, run: None };
