@@ -87,8 +87,8 @@ function! {
     Randint randint in Random, any_device
     inputs { }
     args {
-        low: i64 = 0, "The lower bound, -2**31 or more.";
-        high: i64 = 1, "The upper bound, at most 2**31 - 1.";
+        low: i64 = 0, "The lower bound, -2^31 or more.";
+        high: i64 = 1, "The upper bound, at most 2^31 - 1.";
         shape: List = List::default(), "Shape of the result.";
         seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
