@@ -22,10 +22,10 @@ pub(crate) use files::check_names;
 #[cfg(feature = "python")]
 pub(crate) use files::{Record, read_from, set_all, write_to};
 pub use files::{load_parameters, save_parameters};
-pub(crate) use tree::{Entries, Item, Scope};
+pub(crate) use tree::{Entries, Item, Scope, note};
 #[cfg(feature = "python")]
-pub(crate) use tree::{Tree, note, set_tree, take_back};
-use tree::{current, tree, undoing};
+pub(crate) use tree::{Tree, set_tree, take_back};
+use tree::{current, is_noting, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
 fn parts(name: &str) -> Vec<&str> {

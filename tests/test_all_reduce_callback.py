@@ -179,8 +179,8 @@ def test_a_run_that_fails_on_one_is_an_error_for_all_that_are_left(size, where):
                 found.append("own")
             except ValueError as error:
                 assert str(error).startswith(
-                    "Communicator.all_reduce_callback: rank 1 of the group has given its backward run up: KeyError: "
-                    "'a bad sample'\n  hint: "
+                    "Communicator.all_reduce_callback: rank 1 of group 'world' has given its backward run up: "
+                    "KeyError: 'a bad sample'\n  hint: "
                 ), error
                 found.append("told")
             if step == 2:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dis
+import io
 import os
 import pickle
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +15,8 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+from nnrs.utils.load import load
+from nnrs.utils.nnp_graph import NnpLoader
 
 pytestmark = pytest.mark.usefixtures("still_works")
 
@@ -150,3 +155,72 @@ def test_saving_where_nothing_can_be_written(suffix, folder, parameters):
     with pytest.raises(OSError):
         nn.save_parameters(str(folder / ("d" + suffix)))
     assert sorted(p.name for p in folder.iterdir()) == ["d" + suffix], "no half-written file is left"
+
+
+class Late(Exception):
+    """What a signal handler of the user's raises."""
+
+
+# After these CPython looks for signals.
+PLACES = ("RESUME", "CALL", "JUMP_BACKWARD", "JUMP_ABSOLUTE")
+
+
+def raising_at(at, error):
+    """A trace function that raises at one of the places in nnrs where a signal handler may; counts them."""
+    last = {}
+
+    def trace(frame, event, arg):
+        if not frame.f_globals.get("__name__", "").startswith("nnrs"):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            trace.seen += last.get(frame, "").startswith(PLACES)
+            last[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            if trace.seen == at:
+                sys.settrace(None)
+                last.clear()
+                raise error
+        return trace
+
+    trace.seen = 0
+    return trace
+
+
+READERS = {
+    "a.h5": nn.load_parameters,
+    "a.nnp": nn.load_parameters,
+    "a.safetensors": nn.load_parameters,
+    "a.nntxt": NnpLoader,
+    "a.protobuf": load,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", [Late, TimeoutError])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file between `open` and `with`
+def test_what_a_signal_handler_raises_is_no_fault_of_the_file(folder, parameters, name, kind):
+    path, before = folder / name, sys.gettrace()
+    nn.save_parameters(path)
+    at, is_over = 0, False
+    while not is_over:
+        at += 1
+        trace = raising_at(at, kind("late"))
+        sys.settrace(trace)
+        try:
+            READERS[name](path)
+        except kind as error:
+            assert str(error) == "late"
+        finally:
+            sys.settrace(before)
+        is_over = trace.seen < at
+    assert at > 20
+
+
+def test_what_a_file_of_the_users_raises_comes_through(parameters):
+    class File(io.BytesIO):
+        def read(self, *args):
+            raise Late("the line is dead")
+
+    for read in (nn.load_parameters, load):
+        with pytest.raises(Late, match="dead"):
+            read(File(b"abc"), extension=".protobuf")

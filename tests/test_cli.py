@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -270,6 +271,27 @@ def test_the_file_of_a_script_is_absolute(tmp_path: Path) -> None:
         assert (done.stdout, done.stderr) == (theirs.stdout, theirs.stderr) and "True" in done.stdout
 
 
+@pytest.mark.parametrize("path", ["d", "./d", "a.zip", "z", "link/../a.zip"])
+def test_a_folder_or_archive_is_run_as_python_would(tmp_path: Path, path: str) -> None:
+    (tmp_path / "d" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "d")
+    (tmp_path / "d" / "helper.py").write_text("value = 5\n")
+    text = "import os, sys\nos.chdir('/')\nimport helper\nf = 1\n"
+    text += "print(sys.argv, sys.path[0], __file__, __spec__.name, repr(__package__), sys.modules['__main__'].f)\n"
+    text += "print(sys.path[1:], helper.value)\n1 / 0\n"
+    (tmp_path / "d" / "__main__.py").write_text(text)
+    for name in ("a.zip", "z"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for file in ("__main__.py", "helper.py"):
+                archive.write(tmp_path / "d" / file, file)
+    done, folder = program("run", path, "x", cwd=tmp_path), f"{os.path.realpath(tmp_path)}/{path}"
+    first, rest = done.stdout.splitlines()
+    assert first == f"[{path!r}, 'x'] {folder} {folder}/__main__.py __main__ '' 1", done.stderr
+    assert os.path.dirname(sys.executable) not in rest and rest.endswith("] 5")
+    lines = done.stderr.splitlines()
+    assert lines[1].endswith(f'"{folder}/__main__.py", line 7, in <module>') and "cli" not in done.stderr
+
+
 def test_errors_of_a_script_begin_in_the_script(tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text("import nnabla as nn\n\nnn.Variable((2, 3)).d = [1, 2]\n")
     for args in (("s.py",), ("-m", "s")):
@@ -301,6 +323,10 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
         run_script(str(tmp_path / "none.py"), [])
     with pytest.raises(IsADirectoryError, match="__main__"):
         run_script(str(tmp_path), [])
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("helper.py", "")
+    with pytest.raises(OSError, match="a folder without a __main__.py"):
+        run_script(str(tmp_path / "a.zip"), [])
     (tmp_path / "b.py").write_bytes(b"x = 1\0")
     with pytest.raises(ValueError, match="zero bytes"):
         run_script(str(tmp_path / "b.py"), [])

@@ -92,8 +92,23 @@ def test_errors_name_the_command_and_its_own_arguments(run: Run, tmp_path: Path)
             "nnrs infer: argument 'inputs': expected 6 numbers for shape (1, 6) of 'rx', got 2",
         ),
         (("forward", "-c", NETWORK, "-d", tmp_path / "none.csv", "-o", tmp_path), "nnrs forward: there is no file '"),
-        (("compare_params", NETWORK, tmp_path / "none.h5"), "nnrs compare_params: argument 'path': there is no file"),
-        (("train", "-c", tmp_path / "none.nnp", "-o", tmp_path), "nnrs train: argument 'path': there is no file"),
+        (("compare_params", NETWORK, tmp_path / "none.h5"), "nnrs compare_params: argument 'second': there is no file"),
+        (("train", "-c", tmp_path / "none.nnp", "-o", tmp_path), "nnrs train: argument 'config': there is no file"),
+        (
+            ("train", "-c", NETWORK[:-4] + ".csv", "-o", tmp_path),
+            "nnrs train: argument 'config': expected a file of kind",
+        ),
+        (
+            ("compare_with_cpu", "-c", NETWORK, "-c2", tmp_path / "none.nnp", "-o", tmp_path),
+            "nnrs compare_with_cpu: argument 'config2': there is no file",
+        ),
+        (("convert", tmp_path / "none.nnp", tmp_path / "a.nnp"), "nnrs convert: argument 'files': there is no file"),
+        (("draw_graph", tmp_path / "none.nnp"), "nnrs draw_graph: argument 'input': there is no file"),
+        (
+            ("decode_param", "-p", numbers, "-o", tmp_path),
+            "nnrs decode_param: argument 'param': expected a file of kind",
+        ),
+        (("draw_graph", NETWORK, "-f", "zork", "-o", tmp_path), "nnrs draw_graph: argument 'format': "),
     ):
         status, _, err = run(*args)
         assert status == 1 and any(line.startswith(text) for line in err.splitlines()), err

@@ -74,6 +74,36 @@ def test_h5_that_claims_too_much_or_points_elsewhere(tmp_path):
     assert contents() == {}
 
 
+@pytest.mark.parametrize("layout", [{}, {"chunks": (1000,)}, {"chunks": (1000,), "compression": "gzip"}])
+def test_h5_arrays_without_bytes_are_at_most_a_hundred_times_the_file(tmp_path, layout):
+    h5py, resource = pytest.importorskip("h5py"), pytest.importorskip("resource")
+    for times in (90, 800):
+        with h5py.File(tmp_path / "p.h5", "w") as f:
+            f["whole"] = np.zeros(1 << 17, "f4")
+            hollow = f.create_dataset("hollow", (times << 17,), "f4", fillvalue=3, **layout)
+            if layout:
+                hollow[:1000] = 1
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        if times < 100:
+            nn.load_parameters(tmp_path / "p.h5")
+            assert get_parameter("hollow").d[-1] == 3
+            nn.clear_parameters()
+            continue
+        with pytest.raises(ValueError, match="'hollow': most values of its arrays are not in the file"):
+            nn.load_parameters(tmp_path / "p.h5")
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KB
+
+
+def test_h5_arrays_that_deflate_shrinks_are_read(tmp_path):
+    """To a few hundredths of a percent, where all is the same."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "p.h5", "w") as f:
+        f.create_dataset("same", data=np.full((1000, 5000), 2, "f4"), compression="gzip", chunks=(500, 5000))
+    assert (tmp_path / "p.h5").stat().st_size < 40_000
+    nn.load_parameters(tmp_path / "p.h5")
+    assert (get_parameter("same").d == 2).all()
+
+
 def test_h5_links_are_not_followed(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "other.h5", "w") as f:

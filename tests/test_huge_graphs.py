@@ -129,6 +129,7 @@ def test_ctrl_c_in_a_hook_stops_the_run_and_leaves_the_graph_usable():
     close(x.g, np.cos(np.tanh(X)) * (1 - np.tanh(X) ** 2) + 1)
 
 
+@pytest.mark.host
 def test_ctrl_c_stops_a_long_run_between_functions():
     n = 256
     w = leaf(np.eye(n) * 0.5, False)

@@ -178,6 +178,31 @@ def test_the_backend_that_reads_resizes(tmp_path):
         image_utils.set_backend("")
 
 
+def test_who_reads_is_told_also_where_another_one_resizes(tmp_path):
+    """As in NNabla: pypng reads, and has no resizing of its own."""
+    pytest.importorskip("png")
+    imsave(tmp_path / "a.png", RGB)
+    imread(tmp_path / "a.png", size=(3, 2))
+    assert image_utils.get_backend() == "PngBackend"
+
+
+@pytest.mark.parametrize("name", ["", "PilBackend", "Cv2Backend", "PngBackend"])
+def test_what_cannot_be_resized_is_no_fault_of_the_file(name, tmp_path):
+    if name and name not in image_utils.get_available_backends():
+        pytest.skip(f"{name} is not installed")
+    imsave(tmp_path / "a.png", RGB)
+    image_utils.set_backend(name)
+    try:
+        with pytest.raises(ValueError, match="^imread: argument 'interpolate': expected one of nearest, .*'nope'$"):
+            imread(tmp_path / "a.png", size=(3, 2), interpolate="nope")
+        for call in (lambda **size: imread(tmp_path / "a.png", **size), lambda **size: imresize(RGB, **size)):
+            with pytest.raises(MemoryError, match="argument 'size': expected an image that fits into memory") as e:
+                call(size=(10**8, 10**8))
+            assert isinstance(e.value, nn.Error)
+    finally:
+        image_utils.set_backend("")
+
+
 @pytest.mark.parametrize("name", ["PilBackend", "Cv2Backend", "PngBackend"])
 def test_grey_with_four_channels_is_opaque_or_as_its_alpha_says(name, tmp_path):
     pytest.importorskip("PIL"), pytest.importorskip(PACKAGES[name])

@@ -17,6 +17,7 @@ from nnrs._errors import UnsupportedError
 from nnrs.utils.load import base_load, load
 from nnrs.utils.nnp_graph import NnpLoader
 from nnrs.utils.save import save
+from thread_helpers import parallel
 
 
 @pytest.fixture(name="schedulers", autouse=True)
@@ -244,17 +245,69 @@ def test_a_network_whose_parameters_have_no_place_changes_nothing(tmp_path, name
     assert (nn.get_parameters()["first/affine/W"].d == 5).all()
 
 
+def test_a_load_that_fails_takes_back_only_what_it_made(tmp_path, monkeypatch):
+    """Another thread makes, changes and removes parameters meanwhile; here at the worst moment, before the error."""
+    y = PF.affine(nn.Variable((2, 3)), 4)
+    network = {"name": "n", "batch_size": 2, "outputs": {"y": y}, "names": {}}
+    save(tmp_path / "a.nntxt", {"networks": [network]}, include_params=True)
+    weight, others = nn.get_parameters()["affine/W"], nn.Variable((4,), need_grad=True)
+    weight.d, values = 7, {}
+
+    def meanwhile(*args):
+        for v in nn.get_parameters(grad_only=False).values():
+            v.need_grad = False
+        values["loaded"] = weight.d.copy()
+        nn.parameter.get_parameter_or_create("affine/c", (1,))
+        nn.parameter.get_parameter_or_create("late/w", (1,), need_grad=True)
+        nn.parameter.set_parameter("affine/b", others)
+        nn.parameter.pop_parameter("there/v")
+
+    def fails(*args):
+        parallel(meanwhile)
+        raise ValueError("no")
+
+    nn.parameter.get_parameter_or_create("there/u", (1,))
+    nn.parameter.get_parameter_or_create("there/v", (1,))
+    nn.parameter.pop_parameter("affine/b")
+    monkeypatch.setattr("nnrs.utils.load.link_components", fails)
+    with pytest.raises(ValueError, match="no"):
+        load(tmp_path / "a.nntxt")
+    found = nn.get_parameters(grad_only=False)
+    assert list(found) == ["affine/W", "affine/b", "affine/c", "there/u", "late/w"]
+    assert (values["loaded"] != 7).all() and (weight.d == 7).all() and weight.need_grad
+    assert found["affine/b"].shape == (4,) and not found["there/u"].need_grad and found["late/w"].need_grad
+
+
 def test_arguments_of_load_are_not_a_fault_of_the_file(tmp_path, monkeypatch):
     save(tmp_path / "a.nntxt", {})
     for options in ({"batch_size": "2"}, {"context": 3}):
         with pytest.raises(TypeError, match=f"load: argument '{next(iter(options))}'") as e:
             load(tmp_path / "a.nntxt", **options)
         assert isinstance(e.value, nn.Error)
-    with pytest.raises(ValueError, match="argument 'batch_size': expected 1 or more, got 0"):
-        load(tmp_path / "a.nntxt", batch_size=0)
+    for size, says in ((0, "1 or more, got 0"), (2**63, f"{2**63 - 1} at most, got {2**63}")):
+        with pytest.raises(ValueError, match=f"load: argument 'batch_size': expected {says}"):
+            load(tmp_path / "a.nntxt", batch_size=size)
+    with pytest.raises(ModuleNotFoundError, match="load: argument 'context': expected one of 'cpu', .*, got 'nope:1'"):
+        load(tmp_path / "a.nntxt", context="nope:1")
     monkeypatch.setattr("nnrs.utils._load_contexts.get_extension_context", no_gpu)
     with pytest.raises(NotImplementedError, match="^no GPU"):
         load(tmp_path / "a.nntxt", context="cudnn")
+
+
+def test_errors_of_readers_name_their_own_arguments(tmp_path):
+    (tmp_path / "bad.nnp").write_bytes(b"no archive")
+    readers = {"load: argument 'filenames'": load, "NnpLoader: argument 'filepath'": NnpLoader}
+    readers["load: argument 'filename'"] = nn.core.graph_def.load
+    for head, read in readers.items():
+        for source in (None, 3, tmp_path, tmp_path / "none.nnp", tmp_path / "a.csv", tmp_path / "bad.nnp"):
+            with pytest.raises((ValueError, TypeError, OSError), match=f"^{head}: ") as e:
+                read(source)
+            assert isinstance(e.value, nn.Error)
+    loader = NnpLoader(written(tmp_path))
+    with pytest.raises(ValueError, match="^get_network: argument 'batch_size': expected 1 or more, got 0"):
+        loader.get_network("training", batch_size=0)
+    with pytest.raises(TypeError, match="^get_network: argument 'callback': expected a NnpNetworkPass, got int 3"):
+        loader.get_network("training", callback=3)
 
 
 def no_gpu(*args, **kwargs):
@@ -274,3 +327,61 @@ def test_iterators_of_a_dataset_share_a_generator(tmp_path, monkeypatch):
         with made.data_iterator() as it:
             orders.append([int(it.next()[0][0, 0]) for _ in range(3)])
     assert orders == [[6, 2, 9], [6, 7, 3]]  # NNabla's
+
+
+CACHED = """dataset {
+  name: "a" uri: "a.csv" batch_size: 4 cache_dir: "c" shuffle: true variable: "x" no_image_normalization: true
+}"""
+
+
+def orders_of(dataset, n):
+    orders = []
+    for _ in range(n):
+        with dataset.data_iterator() as it:
+            orders.append([int(x) for _ in range(3) for x in it.next()[0].ravel()])
+    return orders
+
+
+def test_whether_a_cache_is_read_is_decided_when_the_file_is_loaded(tmp_path, monkeypatch):
+    """The numbers are NNabla 1.39's."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x:x\n" + "".join(f"{i}\n" for i in range(12)))
+    Path("a.nntxt").write_text(CACHED)
+    dataset = load("a.nntxt").datasets["a"]
+    first, second = [6, 11, 4, 10, 2, 8, 1, 7, 9, 3, 0, 5], [6, 1, 10, 2, 7, 5, 11, 0, 3, 4, 9, 8]
+    assert orders_of(dataset, 2) == [first, second]
+    Path("a.csv").write_text("x:x\n" + "".join(f"{i}\n" for i in range(100, 112)))
+    assert orders_of(dataset, 1) == [[101, 109, 100, 105, 111, 102, 108, 106, 103, 107, 104, 110]]
+
+
+@pytest.mark.usefixtures("small_cache_files")
+def test_an_iterator_does_not_write_the_cache_that_another_one_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x:x\n" + "".join(f"{i}\n" for i in range(12)))
+    Path("a.nntxt").write_text(CACHED)
+    dataset = load("a.nntxt").datasets["a"]
+    with dataset.data_iterator() as it:
+        first = it.next()[0].ravel().tolist()
+        assert sorted(*orders_of(dataset, 1)) == list(range(12))
+        assert sorted(first + [x for _ in range(2) for x in it.next()[0].ravel()]) == list(range(12))
+
+
+@pytest.fixture(name="small_cache_files")
+def cache_files_of_three_samples():
+    settings = nn.config.nnabla_config["DATA_ITERATOR"]
+    before, settings["data_source_file_cache_size"] = settings["data_source_file_cache_size"], "3"
+    yield
+    settings["data_source_file_cache_size"] = before
+
+
+def test_a_cache_made_explicitly_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("x:x\n" + "".join(f"{i}\n" for i in range(12)))
+    Path("a.nntxt").write_text(CACHED.replace("shuffle", "create_cache_explicitly: true overwrite_cache: true shuffle"))
+    for _ in range(2):
+        dataset = load("a.nntxt").datasets["a"]
+        written = []
+        for _ in range(2):
+            orders_of(dataset, 1)
+            written.append(Path("c/cache_index.csv").stat().st_mtime_ns)
+        assert written[0] == written[1]

@@ -22,6 +22,7 @@ GOES_ON = {
     "parameters": 3,
     "gradients": 3,
     "run": 3,
+    "last": 6,
     "dropped": 0,
     "gone": 0,
     "fork": 0,
@@ -48,6 +49,7 @@ def test_all_are_told_and_go_on(wrong):
     assert status == 0 and text.count("is well") == 3 and text.count("refused:") == GOES_ON[wrong], text
     if wrong == "fork":
         assert "fork: all_reduce (group 'world'): a fork of the process that made it cannot take part" in text
+        assert text.count("fork, too:") == 2
 
 
 @pytest.mark.parametrize("wrong", ENDS)

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import _core, _files
 from ._core import NdArray
-from ._errors import ArgumentError, ArgumentTypeError, FormatError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, FormatError, describe, is_of_user_code, message
 
 _MARK = "nnrs.checkpoint"
 _MOST_DEPTH = 60
@@ -173,6 +173,8 @@ def _read(function: str, path: str, size: int) -> tuple[dict[str, Any], dict[str
     except (OSError, MemoryError):
         raise
     except Exception as error:
+        if is_of_user_code(error):
+            raise
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
         raise _broken(function, path, why) from error
 
@@ -193,4 +195,6 @@ def read_stamp(function: str, path: str) -> tuple[dict[str, Any], int]:
     except (OSError, MemoryError):
         raise
     except Exception as error:
+        if is_of_user_code(error):
+            raise
         raise _broken(function, path, error) from error

@@ -6,6 +6,7 @@ import contextlib
 import operator
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -109,6 +110,19 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
+# What reads files, and says by an exception what is wrong with them.
+_READERS = frozenset({"nnrs", "h5py", "numpy", "PIL", "cv2", "png", "pydicom", "pydub"}) | sys.stdlib_module_names
+
+
+def is_of_user_code(error: BaseException) -> bool:
+    """Whether the user's code raised it (a signal handler, a file object): then it says nothing of a file's content."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    name = "nnrs" if at is None else str(at.tb_frame.f_globals.get("__name__"))
+    return name.partition(".")[0] not in _READERS
+
+
 def reason(error: BaseException, *named: Any) -> str:
     """What an error says, where the message names the paths `named` already.
 
@@ -203,6 +217,12 @@ def check_integer(function: str, argument: str, value: Any, least: int | None = 
     if least is not None and number < least:
         raise ArgumentError(message(function, argument, f"{least} or more", number))
     return number
+
+
+def check_batch_size(function: str, value: Any) -> None:
+    """Raise unless `value` is None, or a number of samples that an array's shape can have."""
+    if value is not None and check_integer(function, "batch_size", value, 1) > sys.maxsize:
+        raise ArgumentError(message(function, "batch_size", f"{sys.maxsize} at most", value))
 
 
 MOST_AXES = 64

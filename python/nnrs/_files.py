@@ -28,6 +28,7 @@ from ._errors import (
     MissingFileError,
     MissingPackageError,
     describe,
+    is_of_user_code,
     message,
     reason,
 )
@@ -65,28 +66,33 @@ def is_path(source: object) -> bool:
 
 
 def file_extension(
-    function: str, source: PathOrFile, extension: str | None, known: Sequence[str] = (*NNABLA, ".safetensors")
+    function: str,
+    source: PathOrFile,
+    extension: str | None,
+    known: Sequence[str] = (*NNABLA, ".safetensors"),
+    argument: str = "path",
 ) -> str:
-    """The format to use, one of `known`: that of the path's name, or `extension` for an open file."""
+    """The format to use, one of `known`: that of the path's name, or `extension` for an open file. Errors name
+    `function` and `argument`."""
     if is_path(source):
         ext = os.path.splitext(os.fspath(source))[1].lower()  # type: ignore[arg-type]
     elif hasattr(source, "read") or hasattr(source, "write"):
         ext = extension or ""
     else:
-        raise ArgumentTypeError(message(function, "path", "a path or an open binary file", describe(source)))
+        raise ArgumentTypeError(message(function, argument, "a path or an open binary file", describe(source)))
     if not ext and is_path(source) and os.path.isdir(source):  # type: ignore[arg-type]
-        raise ArgumentError(message(function, "path", "a file", f"the folder {os.fspath(source)!r}"))  # type: ignore[arg-type]
-    return _known_extension(function, ext, known)
+        raise ArgumentError(message(function, argument, "a file", f"the folder {os.fspath(source)!r}"))  # type: ignore[arg-type]
+    return _known_extension(function, ext, known, argument)
 
 
-def _known_extension(function: str, ext: str, known: Sequence[str]) -> str:
+def _known_extension(function: str, ext: str, known: Sequence[str], argument: str) -> str:
     if ext in known:
         return ext
     kinds = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
     hint = "use a name that ends in one of these (for an open file, give extension='.h5')"
     if not ext:
-        raise ArgumentError(message(function, "path", f"a file of kind {kinds}", "a name without a kind", hint))
-    raise ArgumentError(message(function, "path", f"a file of kind {kinds}", repr(ext), hint))
+        raise ArgumentError(message(function, argument, f"a file of kind {kinds}", "a name without a kind", hint))
+    raise ArgumentError(message(function, argument, f"a file of kind {kinds}", repr(ext), hint))
 
 
 @contextlib.contextmanager
@@ -126,7 +132,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
         try:
             yield temporary
         except (OSError, RuntimeError) as error:  # those of an h5py.File are RuntimeErrors, where the disk is full
-            if isinstance(error, Error) and not isinstance(error, FileError):
+            if is_of_user_code(error) or isinstance(error, Error) and not isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {os.fspath(path)!r}: {reason(error, path)}") from error
         if mode is not None:
@@ -204,10 +210,10 @@ class ReadContents(NamedTuple):
     states: list[tuple[str, bytes]]
 
 
-def read_nnabla(function: str, source: PathOrFile, extension: str | None) -> ReadContents:
-    """All that one of NNabla's files has; errors as those of `read_parameters`."""
-    ext = file_extension(function, source, extension, NNABLA)
-    return read_whole(function, source, ext, lambda _, source, size: _read_nnabla(source, ext))
+def read_nnabla(function: str, source: PathOrFile, extension: str | None, argument: str = "path") -> ReadContents:
+    """All that one of NNabla's files has; errors as those of `read_parameters`, and they name `argument`."""
+    ext = file_extension(function, source, extension, NNABLA, argument)
+    return read_whole(function, source, ext, lambda _, source, size: _read_nnabla(source, ext), argument)
 
 
 def _read_nnabla(source: Any, ext: str) -> ReadContents:
@@ -227,21 +233,25 @@ def read_parameters(function: str, source: PathOrFile, extension: str | None) ->
     return read_whole(function, source, ext, _read_safetensors)
 
 
-def read_whole(function: str, source: PathOrFile, ext: str, read: Callable[[str, Any, int], T]) -> T:
+def read_whole(
+    function: str, source: PathOrFile, ext: str, read: Callable[[str, Any, int], T], argument: str = "path"
+) -> T:
     """Return `read(function, source, size)`; what it raises at a broken file becomes a FormatError."""
-    size = _check_readable(function, source)
+    size = _check_readable(function, source, argument)
     try:
         return read(function, source, size)
     except (FormatError, FileError, MissingPackageError, MemoryError):
         raise
     except Exception as error:
-        raise _broken(function, source, ext, error) from error
+        if is_of_user_code(error):
+            raise
+        raise _broken(function, source, ext, error, argument) from error
 
 
-def _broken(function: str, source: PathOrFile, ext: str, why: object) -> FormatError:
+def _broken(function: str, source: PathOrFile, ext: str, why: object, argument: str) -> FormatError:
     name = os.fspath(source) if is_path(source) else "the open file"  # type: ignore[arg-type]
     hint = "the file may be cut short, or of another kind than its name says"
-    return FormatError(message(function, "path", f"cannot read {name} as '{ext}': {why}", hint=hint))
+    return FormatError(message(function, argument, f"cannot read {name} as '{ext}': {why}", hint=hint))
 
 
 def check_depth(name: str) -> None:
@@ -250,7 +260,7 @@ def check_depth(name: str) -> None:
         raise ValueError(f"the name {name[:40]!r}... lies in more than {MOST_DEPTH} scopes")
 
 
-def _check_readable(function: str, source: PathOrFile) -> int:
+def _check_readable(function: str, source: PathOrFile, argument: str) -> int:
     """The size of the source in bytes; clear errors for what cannot be opened."""
     if not is_path(source):
         here = source.tell()  # type: ignore[union-attr]
@@ -260,14 +270,16 @@ def _check_readable(function: str, source: PathOrFile) -> int:
     path = os.fspath(source)  # type: ignore[arg-type]
     if not os.path.exists(path):
         hint = f"the current folder is {os.getcwd()}"
-        raise MissingFileError(message(function, "path", f"there is no file {path!r}", hint=hint))
+        raise MissingFileError(message(function, argument, f"there is no file {path!r}", hint=hint))
     if not os.path.isfile(path):
-        raise ArgumentError(message(function, "path", "a plain file", f"{path!r}, which is a folder or device"))
+        raise ArgumentError(message(function, argument, "a plain file", f"{path!r}, which is a folder or device"))
     try:
         with open(path, "rb"):
             return os.path.getsize(path)
     except OSError as error:
-        raise FileError(message(function, "path", f"cannot open {path!r}: {error.strerror}")) from error
+        if is_of_user_code(error):
+            raise
+        raise FileError(message(function, argument, f"cannot open {path!r}: {error.strerror}")) from error
 
 
 # --- HDF5 -------------------------------------------------------------------------------------------------------------

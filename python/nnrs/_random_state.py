@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _core, random
 from ._core import Function, Variable
-from ._errors import ArgumentTypeError, FormatError, check_integer, describe, message
+from ._errors import ArgumentTypeError, FormatError, check_integer, describe, is_of_user_code, message
 
 
 def state_of(generator: Any) -> dict[str, Any]:
@@ -43,6 +43,8 @@ def check_state(function: str, generator: Any, state: Mapping[str, Any], where: 
         if fresh is not None:
             set_state(fresh, state)
     except Exception as error:
+        if is_of_user_code(error):
+            raise
         text = f"the state of a {_kind(now)}: {type(error).__name__} {error}"
         raise FormatError(message(function, where, text)) from error
 

@@ -177,6 +177,8 @@ def sync_batch_normalization(
     if not hasattr(comm, "all_reduce") or not isinstance(getattr(comm, "size", None), int):
         expected = "a communicator, with size and all_reduce"
         raise ArgumentTypeError(message(HERE, "comm", expected, describe(comm)))
+    if hasattr(comm, "_runs_within"):
+        comm._runs_within(HERE, group)
     args = (x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, output_stat)
     if comm.size == 1 or not batch_stat:
         return batch_normalization(*args)

@@ -117,8 +117,8 @@ def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[
         raise ArgumentError(message("parameter_scope", "scope", "a dict of parameters", describe(scope)))
     before = current.get()
     inner = open_scope("parameter_scope", get_current_parameter_scope() if scope is None else scope, parts_of(name))
-    current.set(inner)
     try:
+        current.set(inner)  # within, for signals
         yield inner
     finally:
         current.set(before)

@@ -1,8 +1,7 @@
 //! Gradients that are added up over ranks while backward still computes others.
 
-use super::agreement::NOTHING_MORE;
 use super::arrays::{KeptMemory, distinct};
-use super::membership::Membership;
+use super::membership::{Asked, GroupMember, Membership};
 use super::open_runs::OpenCallback;
 use super::packs::PackPlan;
 use super::reductions::{Summing, all_reduce_arrays};
@@ -16,8 +15,6 @@ use std::borrow::Borrow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "all_reduce_callback";
-/// How many letters of an error the other ranks are told.
-const MOST_WHY: usize = 300;
 
 impl Communicator {
     /// A callback for backward runs that adds up gradients while others are computed.
@@ -26,7 +23,7 @@ impl Communicator {
     /// several functions share are no exception. When the run returns, all have been summed. The gradient of a variable that
     /// is no leaf goes when the function that made it has read it: what flows on is this rank's own. The callback may be used
     /// for any number of runs. All ranks have to send the same gradients in the same order: graphs that differ in it, and a
-    /// run that fails on one rank before its last gradients have gone, are an error on all of them, after which they may go on.
+    /// run that fails on one rank, are an error on all of them, after which they may go on, with that step left out.
     ///
     /// # Errors
     /// A `pack_size` of 0; an unknown group.
@@ -55,14 +52,14 @@ impl Communicator {
             return Err(e.function(format!("Communicator::{NAME}")));
         }
         let group = self.members.member(NAME, options.group)?;
-        let Some(transport) = group.transport.clone() else { return Ok(GradientReduction::default()) };
-        if transport.size() == 1 && options.scale_grad == 1.0 {
+        let Some(size) = group.transport.as_ref().map(|t| t.size()) else { return Ok(GradientReduction::default()) };
+        if size == 1 && options.scale_grad == 1.0 {
             return Ok(GradientReduction::default());
         }
-        let divide_by = if options.division { transport.size() } else { 1 };
+        let divide_by = if options.division { size } else { 1 };
         let how = Summing { divide_by, by: SumBy::Caller };
         let (members, scale) = (self.members.clone(), options.scale_grad);
-        let sender = PackSender { members, group: group.name, transport, how, scale };
+        let sender = PackSender { members, group, how, scale };
         let work = ReductionWork { sender, gradients: distinct(gradients), pack_size: options.pack_size };
         Ok(GradientReduction { work: Some(work), state: Mutex::default() })
     }
@@ -92,15 +89,14 @@ struct ReductionState {
 /// The backward run that goes on.
 struct OpenReduction {
     callback: Arc<OpenCallback>,
-    /// From the end of the first function on.
+    /// From the end of the first function to that of the last.
     plan: Option<PackPlan>,
 }
 
 /// Sends packs of gradients in a communicator's line.
 struct PackSender {
     members: Arc<Membership>,
-    group: Arc<str>,
-    transport: Arc<dyn Transport>,
+    group: GroupMember,
     how: Summing,
     scale: f64,
 }
@@ -120,8 +116,8 @@ impl CommunicatorBackwardCallback for GradientReduction {
         let Some(work) = &self.work else { return Ok(()) };
         let mut state = self.lock();
         let is_told_of_ends = state.calls > 0; // a callback that only hands on what it is told of functions tells of none
-        let has_plan = |open: &mut OpenReduction| open.plan.as_ref().is_some_and(|plan| !plan.goes_on(f));
-        if !is_told_of_ends && let Some(open) = state.open.take_if(has_plan) {
+        let is_another = |open: &mut OpenReduction| open.plan.as_ref().is_none_or(|plan| !plan.goes_on(f));
+        if !is_told_of_ends && let Some(open) = state.open.take_if(is_another) {
             work.sender.fail(&open, "another run has begun");
         }
         let open = state.open.get_or_insert_with(|| work.sender.join(0));
@@ -132,16 +128,22 @@ impl CommunicatorBackwardCallback for GradientReduction {
     fn on_finish_backward(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let mut state = self.lock();
+        let is_told_of_ends = state.calls > 0;
         state.calls = state.calls.saturating_sub(1);
         if state.calls > 0 {
             return Ok(());
         }
-        let mut open = state.open.take().unwrap_or_else(|| work.sender.join(0));
-        let started = work.start(&mut open, || Ok(PackPlan::of_nothing(&work.gradients))).map(drop);
-        let sent = started.and_then(|()| work.sender.send(&mut open, PackPlan::rest));
-        let result = open.callback.shared.tasks.wait().and(sent);
-        work.sender.members.runs.leave(&open.callback);
-        result
+        let open = state.open.get_or_insert_with(|| work.sender.join(0));
+        work.start(open, || Ok(PackPlan::of_nothing(&work.gradients)))?;
+        work.sender.send(open, PackPlan::rest)?;
+        open.plan = None;
+        open.callback.run.tasks.wait()?;
+        if is_told_of_ends { Ok(()) } else { state.close(work) }
+    }
+
+    fn on_close_backward(&self, _run: u64) -> Result<()> {
+        let Some(work) = &self.work else { return Ok(()) };
+        self.lock().close(work)
     }
 
     fn on_failed_backward(&self, _run: u64, why: &str) {
@@ -151,6 +153,13 @@ impl CommunicatorBackwardCallback for GradientReduction {
         if let Some(open) = state.open.take() {
             work.sender.fail(&open, why);
         }
+    }
+}
+
+impl ReductionState {
+    /// The run has come to its end on this rank.
+    fn close(&mut self, work: &ReductionWork) -> Result<()> {
+        self.open.take().map_or(Ok(()), |open| work.sender.close(&open))
     }
 }
 
@@ -184,7 +193,7 @@ impl ReductionWork {
 
 impl PackSender {
     fn join(&self, run: u64) -> OpenReduction {
-        OpenReduction { callback: self.members.runs.join(run, &self.group, &self.transport), plan: None }
+        OpenReduction { callback: self.members.runs.join(run, self.group.number), plan: None }
     }
 
     /// Sends some packs of a run that has begun, each with a word: another rank may have given the run up.
@@ -199,23 +208,26 @@ impl PackSender {
             let (how, scale) = (self.how, self.scale);
             self.submit(&open.callback, said, move |t, memory| all_reduce_arrays(t, &pack, false, scale, memory, how))?;
         }
-        open.callback.waits_for(plan.next_rank());
         Ok(())
     }
 
-    /// Ends a run that has failed here, when no array of its is on its way any more. The others are told in the place of the
-    /// next pack, so that they do not wait for it or take what comes for that; nobody waits until they have heard. A callback
-    /// does so for all of the run, in the order of their packs.
+    /// All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too.
+    fn close(&self, open: &OpenReduction) -> Result<()> {
+        let run = &open.callback.run;
+        let result = match run.is_settled(self.group.number) {
+            true => Ok(()),
+            false => self
+                .submit(&open.callback, "the end of a backward run".into(), |_, _| Ok(()))
+                .and_then(|()| run.tasks.wait())
+                .inspect(|()| run.settle(self.group.number, None)),
+        };
+        self.members.runs.leave(&open.callback);
+        result
+    }
+
+    /// Ends a run that has failed here.
     fn fail(&self, open: &OpenReduction, why: &str) {
-        let said = format!("{NOTHING_MORE}{}", why.chars().take(MOST_WHY).collect::<String>());
-        let all = self.members.runs.beside(&open.callback);
-        let are_well: Vec<bool> = all.iter().map(|c| c.shared.tasks.wait().is_ok()).collect();
-        for (callback, is_well) in all.iter().zip(are_well) {
-            // A panic ends the communicator, which says it better.
-            if is_well && !std::thread::panicking() && !callback.has_sent_all() && callback.shared.give_up() {
-                let _ = self.submit(callback, said.clone(), |_, _| Ok(())); // nobody asks how it ends
-            }
-        }
+        self.members.give_up(&open.callback.run, NAME, why);
         self.members.runs.leave(&open.callback);
     }
 
@@ -225,10 +237,14 @@ impl PackSender {
         said: String,
         moves: impl FnOnce(&dyn Transport, &mut KeptMemory) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let ticket = self.members.line.ticket(NAME, &callback.group)?;
-        let (members, t) = (self.members.clone(), callback.transport.clone());
-        let work = move || members.run(ticket, &*t, Some((NAME, said.as_str())), moves);
-        callback.shared.tasks.submit(&self.members.worker, work);
+        let runs = self.members.runs.open();
+        let ticket = self.members.ticket(NAME, &self.group, &runs)?;
+        let (members, group, run) = (self.members.clone(), self.group.clone(), callback.run.clone());
+        let work = move || {
+            let asked = Asked { name: NAME, group: &group, said: &said, run: Some(&run) };
+            members.run(ticket, &runs, &asked, moves)
+        };
+        callback.run.tasks.submit(&self.members.worker, work);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Alone;
 use super::arrays::{self, KeptMemory, described, distinct};
-use super::membership::{GroupMember, Membership, WORLD};
+use super::membership::{Membership, WORLD};
 use super::reductions::{self, summing};
 use super::transport::Transport;
 use nnrs_kernels::array::NdArray;
@@ -88,7 +88,11 @@ pub struct Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        self.members.leave(if std::thread::panicking() { "panicked" } else { "ended" });
+        if std::thread::panicking() {
+            return self.members.leave("panicked");
+        }
+        let _ = self.members.notices.wait(); // others wait for what it says; what comes of that is theirs
+        self.members.leave("ended");
     }
 }
 
@@ -186,7 +190,7 @@ impl Communicator {
         let world = self.members.member("new_group", WORLD)?;
         let said = format!("'{name}' {ranks:?}");
         let made = self.members.collective("new_group", &world, &said, |t, _| t.subset(ranks, name))?;
-        self.members.add(GroupMember { name: name.into(), ranks: ranks.to_vec(), transport: made.flatten() });
+        self.members.add(name.into(), ranks.to_vec(), made.flatten());
         Ok(())
     }
 

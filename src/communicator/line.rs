@@ -1,20 +1,21 @@
 //! The line in which a communicator's collectives stand: one runs at a time, in the order in which they were asked for,
-//! whichever thread runs them. That order is the same on each rank, whatever the times are, so their moves meet.
+//! whichever thread runs them. That order is the same on each rank, whatever the times are, so their moves meet. A notice, what
+//! a rank says of a run that it has given up, keeps its place in its group alone: it does not know in which group the others
+//! come to it first.
 
 use super::agreement::Stop;
 use super::transport::{CollectiveCall, Transport};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
 struct LineState {
-    /// The number of the next one that is asked for, and of that whose turn it is.
+    /// The number of the next one that is asked for.
     next: u64,
-    serving: u64,
-    /// Numbers behind `serving` that are over: they were given up.
-    over: BTreeSet<u64>,
+    /// Those that are not over: the group, and whether it is a notice.
+    waiting: BTreeMap<u64, (Arc<str>, bool)>,
     /// Collectives so far of each group.
     counts: HashMap<Arc<str>, u64>,
     /// Why the communicator has ended.
@@ -42,11 +43,17 @@ impl CollectiveLine {
     }
 
     /// The place behind all others.
-    pub(super) fn ticket(self: &Arc<Self>, name: &'static str, group: &Arc<str>) -> Result<CollectiveTicket> {
+    pub(super) fn ticket(
+        self: &Arc<Self>,
+        name: &'static str,
+        group: &Arc<str>,
+        is_notice: bool,
+    ) -> Result<CollectiveTicket> {
         let mut state = self.lock();
         check(&state)?;
         let number = state.next;
         state.next += 1;
+        state.waiting.insert(number, (group.clone(), is_notice));
         Ok(CollectiveTicket { line: self.clone(), number, name, group: group.clone() })
     }
 
@@ -57,14 +64,16 @@ impl CollectiveLine {
     }
 
     fn over(&self, number: u64) {
-        let mut state = self.lock();
-        state.over.insert(number);
-        while state.over.first().copied() == Some(state.serving) {
-            state.over.pop_first();
-            state.serving += 1;
-        }
-        drop(state);
+        self.lock().waiting.remove(&number);
         self.turn.notify_all();
+    }
+}
+
+impl LineState {
+    fn is_turn(&self, number: u64) -> bool {
+        let Some((group, is_notice)) = self.waiting.get(&number) else { return true };
+        let is_apart = |(of, is_one): &(Arc<str>, bool)| of != group && (*is_one || *is_notice);
+        self.waiting.range(..number).all(|(_, before)| is_apart(before))
     }
 }
 
@@ -76,15 +85,16 @@ fn check(state: &LineState) -> Result<()> {
 }
 
 impl CollectiveTicket {
-    /// Runs the moves of the collective when its turn has come. An error of theirs ends the communicator, but for one that
-    /// all ranks get. `rank`: this one's number in the world.
+    /// Runs the moves of the collective when its turn has come, if it is still wanted then. An error of theirs ends the
+    /// communicator, but for one that all ranks get. `rank`: this one's number in the world.
     pub(super) fn run<R>(
         self,
         transport: &dyn Transport,
         rank: usize,
+        is_wanted: impl FnOnce() -> Result<()>,
         moves: impl FnOnce() -> Result<R, Stop>,
     ) -> Result<R> {
-        let call = self.wait()?;
+        let call = self.wait(is_wanted)?;
         transport.begin(&call);
         match catch_unwind(AssertUnwindSafe(moves)) {
             Ok(Ok(found)) => {
@@ -104,13 +114,14 @@ impl CollectiveTicket {
     }
 
     /// When its turn has come it gets its number among those of its group: one that was given up has none on any rank.
-    fn wait(&self) -> Result<CollectiveCall> {
+    fn wait(&self, is_wanted: impl FnOnce() -> Result<()>) -> Result<CollectiveCall> {
         let mut state = self.line.lock();
-        while state.serving != self.number {
+        while !state.is_turn(self.number) {
             check(&state)?;
             state = self.line.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         check(&state)?;
+        is_wanted()?;
         let count = state.counts.entry(self.group.clone()).or_default();
         *count += 1;
         Ok(CollectiveCall { name: self.name, group: self.group.clone(), number: *count })
@@ -136,13 +147,13 @@ mod tests {
     use super::*;
 
     fn run(ticket: CollectiveTicket, moves: impl FnOnce() -> Result<(), Stop>) -> Result<()> {
-        ticket.run(&Alone, 0, moves)
+        ticket.run(&Alone, 0, || Ok(()), moves)
     }
 
     #[test]
     fn one_after_the_other_in_the_order_of_tickets() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
-        let tickets: Vec<_> = (0..3).map(|_| line.ticket("barrier", &group).unwrap()).collect();
+        let tickets: Vec<_> = (0..3).map(|_| line.ticket("barrier", &group, false).unwrap()).collect();
         let done = Mutex::new(vec![]);
         std::thread::scope(|s| {
             for (i, ticket) in tickets.into_iter().enumerate().rev() {
@@ -163,9 +174,35 @@ mod tests {
     }
 
     #[test]
+    fn a_notice_waits_for_its_own_group_alone() {
+        let (line, a, b) = (Arc::new(CollectiveLine::default()), Arc::from("a"), Arc::from("b"));
+        let kinds = [(&a, false), (&b, false), (&a, true), (&b, true), (&a, false)];
+        let mut tickets: Vec<_> = kinds.map(|(group, is_notice)| line.ticket("x", group, is_notice).ok()).into();
+        let turns =
+            || (0..5).filter(|&i| line.lock().waiting.contains_key(&i) && line.lock().is_turn(i)).collect::<Vec<_>>();
+        assert_eq!(turns(), [0]);
+        tickets[0] = None;
+        assert_eq!(turns(), [1, 2]);
+        tickets[1] = None;
+        assert_eq!(turns(), [2, 3]);
+        tickets[2] = None;
+        assert_eq!(turns(), [3, 4]);
+    }
+
+    #[test]
+    fn a_wait_for_what_is_not_wanted_any_more_has_no_number() {
+        let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
+        let dropped = line.ticket("bcast", &group, false).unwrap();
+        let told = dropped.run(&Alone, 0, || Err(Error::graph("no more")), || -> Result<(), Stop> { unreachable!() });
+        assert_eq!(told.unwrap_err().to_string(), "no more");
+        let next = line.ticket("bcast", &group, false).unwrap();
+        assert_eq!(next.wait(|| Ok(())).unwrap().number, 1);
+    }
+
+    #[test]
     fn a_failure_is_the_end_and_a_disagreement_is_not() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
-        let ticket = || line.ticket("bcast", &group);
+        let ticket = || line.ticket("bcast", &group, false);
         let other = run(ticket().unwrap(), || Err(Stop::Disagreement(Error::graph("not the same"))));
         assert_eq!(other.unwrap_err().to_string(), "not the same");
         let (failing, behind) = (ticket().unwrap(), ticket().unwrap());
@@ -179,8 +216,8 @@ mod tests {
     #[test]
     fn a_panic_is_the_end_too() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
-        let ticket = line.ticket("bcast", &group).unwrap();
+        let ticket = line.ticket("bcast", &group, false).unwrap();
         assert!(catch_unwind(AssertUnwindSafe(|| run(ticket, || panic!("oh")))).is_err());
-        assert!(line.ticket("bcast", &group).err().unwrap().to_string().contains("it panicked"));
+        assert!(line.ticket("bcast", &group, false).err().unwrap().to_string().contains("it panicked"));
     }
 }

@@ -1,7 +1,6 @@
 //! Which gradients of a backward run go together, and what each waits for: the functions that add to it.
 
 use super::arrays::{described, sum_type};
-use super::open_runs::NOTHING;
 use crate::graph::FunctionRef;
 use nnrs_kernels::array::NdArray;
 use nnrs_kernels::dtype::DType;
@@ -17,8 +16,6 @@ pub(super) struct PackPlan {
     /// How many functions have yet to add to each.
     left: Vec<usize>,
     packs: Vec<Vec<usize>>,
-    /// The rank of the last function that adds to each, if there is one.
-    last: Vec<Option<usize>>,
     sent: usize,
 }
 
@@ -45,14 +42,14 @@ impl PackPlan {
         };
         root.outputs().first().map_or(Ok(()), |y| y.visit(&mut note))?;
         let packs = packs(arrays, &order(&last), pack_size);
-        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, last, sent: 0 })
+        Ok(PackPlan { root: root.id(), arrays: arrays.to_vec(), reads, left, packs, sent: 0 })
     }
 
     /// Of a run in which no function has a gradient: all go at once.
     pub(super) fn of_nothing(arrays: &[NdArray]) -> PackPlan {
         let all: Vec<usize> = (0..arrays.len()).collect();
         let packs = if all.is_empty() { vec![] } else { vec![all] };
-        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, last: vec![], sent: 0 }
+        PackPlan { root: 0, arrays: arrays.to_vec(), reads: HashMap::new(), left: vec![], packs, sent: 0 }
     }
 
     /// Whether the end of `f` belongs to the run; if not, that was given up, and this is another one.
@@ -70,12 +67,6 @@ impl PackPlan {
     /// How many packs there are.
     pub(super) fn count(&self) -> usize {
         self.packs.len()
-    }
-
-    /// What the next pack waits for, as an [`OpenCallback`](super::open_runs::OpenCallback) says it.
-    pub(super) fn next_rank(&self) -> i64 {
-        let rank = |&i: &usize| self.last.get(i).copied().flatten().map_or(-1, |rank| rank as i64);
-        self.packs.get(self.sent).map_or(NOTHING, |pack| pack.iter().map(rank).min().unwrap_or(-1))
     }
 
     /// Which gradients the packs have, with types and shapes, as ranks compare them.

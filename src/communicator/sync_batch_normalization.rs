@@ -84,6 +84,7 @@ pub fn sync_batch_normalization(
     if !options.batch_stat || group.transport.as_ref().is_none_or(|t| t.size() == 1) {
         return plain();
     }
+    comm.members.runs.note_beside(group.number);
     mode::statically(plain)?; // which is not run: it makes the checks
     let total = |v: &Variable| call_one(AllReduceSum::new(&comm.members, &group), &[v]);
     let running = mean.zip(variance);

@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// ```
 pub trait CommunicatorBackwardCallback {
     /// A run begins; `run` is its number in this program. It ends with
-    /// [`on_finish_backward`](CommunicatorBackwardCallback::on_finish_backward) or
+    /// [`on_close_backward`](CommunicatorBackwardCallback::on_close_backward) or
     /// [`on_failed_backward`](CommunicatorBackwardCallback::on_failed_backward).
     ///
     /// # Errors
@@ -61,6 +61,14 @@ pub trait CommunicatorBackwardCallback {
     /// # Errors
     /// What the run shall end with.
     fn on_finish_backward(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// All callbacks have come to the end of the run, and none has failed.
+    ///
+    /// # Errors
+    /// What the run shall end with.
+    fn on_close_backward(&self, _run: u64) -> Result<()> {
         Ok(())
     }
 
@@ -93,12 +101,11 @@ impl<'a> ToldCallbacks<'a> {
         result
     }
 
+    /// Also where one fails all the others know: what they count is the same wherever the run has begun.
     fn begin(&mut self) -> Result<()> {
-        for c in self.callbacks {
-            self.begun += 1;
-            c.on_begin_backward(self.run)?;
-        }
-        Ok(())
+        self.begun = self.callbacks.len();
+        let told: Vec<Result<()>> = self.callbacks.iter().map(|c| c.on_begin_backward(self.run)).collect();
+        told.into_iter().collect()
     }
 
     /// `f` is done.
@@ -107,7 +114,8 @@ impl<'a> ToldCallbacks<'a> {
     }
 
     fn finish(&self) -> Result<()> {
-        self.callbacks.iter().try_for_each(|c| c.on_finish_backward())
+        self.callbacks.iter().try_for_each(|c| c.on_finish_backward())?;
+        self.callbacks.iter().try_for_each(|c| c.on_close_backward(self.run))
     }
 
     fn fail(&mut self, why: &str) {
@@ -140,6 +148,10 @@ mod tests {
             self.0.lock().unwrap().push("finish".into());
             if self.1 { Err(Error::graph("no end")) } else { Ok(()) }
         }
+        fn on_close_backward(&self, _run: u64) -> Result<()> {
+            self.0.lock().unwrap().push("close".into());
+            Ok(())
+        }
         fn on_failed_backward(&self, _run: u64, why: &str) {
             self.0.lock().unwrap().push(why.into());
         }
@@ -151,7 +163,7 @@ mod tests {
         let both: [&dyn CommunicatorBackwardCallback; 2] = [&logs[0], &logs[1]];
         let seen = |i: usize| std::mem::take(&mut *logs[i].0.lock().unwrap());
         assert!(ToldCallbacks::during(&both[..1], |_| Ok(())).is_ok());
-        assert_eq!(seen(0), ["begin", "finish"]);
+        assert_eq!(seen(0), ["begin", "finish", "close"]);
         assert!(ToldCallbacks::during(&both, |_| Err(Error::graph("no"))).is_err());
         assert_eq!((seen(0), seen(1)), (vec!["begin".into(), "no".into()], vec!["begin".into(), "no".into()]));
         assert!(ToldCallbacks::during(&both, |_| Ok(())).is_err());

@@ -1,6 +1,6 @@
 //! Parameters to and from files.
 
-use super::{Item, current, find, get_all_parameters, parts, set_parameter, taken};
+use super::{Item, current, find, get_all_parameters, is_noting, note as note_undo, parts, set_parameter, taken};
 use crate::graph::Variable;
 use crate::io::nnabla::{self, Contents, Format, Message, NnpToSave};
 use crate::io::safetensors::{Elements, Notes, Part, Tensor, kind_of, read_open, write};
@@ -147,6 +147,7 @@ pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
     for (r, old) in records.into_iter().zip(found) {
         let v = match &old {
             Some(v) => {
+                note_content(v)?;
                 v.raw_data().copy_from(&r.array)?;
                 v.clone()
             }
@@ -156,6 +157,18 @@ pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
         if old.is_none() {
             set_parameter(&r.name, &v)?;
         }
+    }
+    Ok(())
+}
+
+/// Notes how to give a parameter back what it has now.
+fn note_content(v: &Variable) -> Result<()> {
+    if is_noting() {
+        let (v, old, need_grad) = (v.clone(), v.raw_data().deep_copy()?, v.need_grad_state());
+        note_undo(move || {
+            let _ = v.raw_data().copy_from(&old);
+            v.set_need_grad(Some(need_grad));
+        });
     }
     Ok(())
 }

@@ -18,6 +18,16 @@ pub(crate) enum Item {
     Scope(Scope),
 }
 
+impl Item {
+    fn is(&self, other: &Item) -> bool {
+        match (self, other) {
+            (Item::Parameter(v), Item::Parameter(w)) => v.is(w),
+            (Item::Scope(s), Item::Scope(t)) => s.address() == t.address(),
+            _ => false,
+        }
+    }
+}
+
 pub(crate) type Scope = Arc<dyn Entries>;
 
 /// A scope: parameters and inner scopes by name, in the order in which they were made.
@@ -52,9 +62,14 @@ thread_local! {
     static JOURNAL: RefCell<Option<Vec<Undo>>> = const { RefCell::new(None) };
 }
 
-/// Notes how to undo a change of the tree.
+/// Notes how to undo a change of the tree, or of a parameter in it. What another thread has put there since is to stay.
 pub(crate) fn note(undo: impl FnOnce() + 'static) {
     JOURNAL.with_borrow_mut(|journal| journal.as_mut().map(|j| j.push(Box::new(undo))));
+}
+
+/// Whether what is [`note`]d may be undone.
+pub(crate) fn is_noting() -> bool {
+    JOURNAL.with_borrow(Option::is_some)
 }
 
 /// Takes out of a scope what was put there; an inner scope that others use meanwhile stays.
@@ -159,9 +174,10 @@ fn find<'a>(list: &'a mut [(String, Item)], key: &str) -> Option<&'a mut Item> {
     list.iter_mut().find(|(k, _)| k == key).map(|(_, item)| item)
 }
 
-fn note_change(list: Arc<ScopeEntries>, key: &str, old: Option<Item>) {
+fn note_change(list: Arc<ScopeEntries>, key: &str, new: Item, old: Option<Item>) {
     let key = key.to_string();
     note(move || match old {
+        _ if !list.get(&key).is_some_and(|there| there.is(&new)) => (),
         Some(old) => drop(list.put(&key, old)),
         None => take_back(&*list, &key),
     });
@@ -179,21 +195,21 @@ impl Entries for ScopeEntries {
         }
         list.push((key.to_string(), item.clone()));
         drop(list);
-        note_change(self, key, None);
+        note_change(self, key, item.clone(), None);
         Ok(item)
     }
 
     fn put(self: Arc<Self>, key: &str, item: Item) -> Result<(), Error> {
         let mut list = self.lock();
         let old = match find(&mut list, key) {
-            Some(old) => Some(std::mem::replace(old, item)),
+            Some(old) => Some(std::mem::replace(old, item.clone())),
             None => {
-                list.push((key.to_string(), item));
+                list.push((key.to_string(), item.clone()));
                 None
             }
         };
         drop(list);
-        note_change(self, key, old);
+        note_change(self, key, item, old);
         Ok(())
     }
 

@@ -145,7 +145,9 @@ fn note_change(scope: &Bound<'_, PyDict>, key: &str, value: &Bound<'_, PyAny>, o
         v.get().var().note_name(key);
     }
     let (scope, key, old) = (Dict(scope.clone().unbind()), key.to_string(), old.map(Bound::unbind));
+    let new = value.clone().unbind();
     note(move || match old {
+        _ if !scope.call(|d| Ok(d.call_method1("get", (&key,))?.is(&new))).unwrap_or(false) => (),
         Some(old) => drop(scope.call(|d| d.set_item(&key, old))),
         None => take_back(&scope, &key),
     });

@@ -95,19 +95,34 @@ def other_gradients():
     refused(lambda: y.backward(communicator_callbacks=callback))
 
 
-def failed_run():
+def fails_on_one(y, callback):
     """A backward run that fails on one rank alone, which goes on."""
-    v, y = graph()
-    callback = comm.all_reduce_callback([v.grad], 1)
 
     def fail(f):
         if bad:
             raise ValueError("a bad sample")
 
     refused(lambda: y.backward(communicator_callbacks=callback, function_post_hook=fail))
+
+
+def failed_run():
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1)
+    fails_on_one(y, callback)
     v.grad.zero()
     y.backward(communicator_callbacks=callback)
     np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
+
+
+def failed_last_steps():
+    """One that has failed in its last steps ends when the others know."""
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1)
+    for _ in range(2):
+        time.sleep(0 if bad else 0.2)
+        fails_on_one(y, callback)
+    print(f"rank {rank} is well", flush=True)
+    sys.exit(0)
 
 
 def dropped():
@@ -158,8 +173,14 @@ def fork():
             comm.all_reduce(array(3))
         except RuntimeError as error:
             print("fork:", " ".join(str(error).split())[:160], flush=True)
-            os._exit(0)
-        os._exit(3)
+        v, y = graph()
+        other = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+        for call in (other.init, lambda: y.backward(communicator_callbacks=comm.all_reduce_callback([v.grad], 1))):
+            try:
+                call()
+            except C.CommunicatorError as error:
+                print("fork, too:", error, flush=True)
+        os._exit(0)
     if bad:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
@@ -199,6 +220,7 @@ WRONG = {
     "parameters": forgotten_parameter,
     "gradients": other_gradients,
     "run": failed_run,
+    "last": failed_last_steps,
     "dropped": dropped,
     "gone": gone,
     "fork": fork,

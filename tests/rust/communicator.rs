@@ -1,5 +1,6 @@
 //! Communicators over ranks that are threads: collectives against plain sums.
 
+mod failed_runs;
 mod faults;
 mod programs;
 mod synchronized;

@@ -37,8 +37,11 @@ class CommunicatorBackwardCallback:
     def on_finish_backward(self) -> None:
         """The run is over, and nothing has failed."""
 
-    # What the engine tells the callbacks of this package: the number of a run in this process, and that it has failed.
+    # What the engine tells the callbacks of this package: the number of a run in this process, that all callbacks have
+    # come to its end, or that it has failed.
 
     def _on_begin_backward(self, run: int) -> None: ...
+
+    def _on_close_backward(self, run: int) -> None: ...
 
     def _on_failed_backward(self, run: int, why: str) -> None: ...

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +11,7 @@ from .._modes import get_current_context
 from .arrays import described, distinct
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
-from .line import NOTHING_MORE, Collective, DisagreementError, agreed
+from .line import Collective
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
 from .open_runs import OpenCallback
@@ -22,8 +20,6 @@ from .reductions import Steps
 from .transport import Transport
 
 Arrays = NdArray | Sequence[NdArray]
-MOST_WHY = 300
-"""How many letters of an error the other processes are told."""
 
 
 class Communicator(Membership):
@@ -127,8 +123,7 @@ class Communicator(Membership):
         number of runs.
 
         All processes send the same gradients in the same order. Graphs that differ in it, and a run that fails on one
-        process before its last gradients have gone, are an `ArgumentError` on all of them, after which they may go on,
-        with that step left out.
+        process, are an `ArgumentError` on all of them, after which they may go on, with that step left out.
 
         Args:
             data: Gradients: an NdArray or a list of them.
@@ -211,80 +206,67 @@ class _PackSender:
 
     def __init__(self, comm: Communicator, settings: _Settings) -> None:
         self._comm, self._settings = comm, settings
-        self._puts: list[Callable[[], None]] = []
         self.advance = comm._line.advance
 
     def begin(self, run: int) -> None:
         """Take part in a backward run."""
-        self._open = self._comm._runs.join(run, self._settings.group, self._settings.transport)
-        self._puts.clear()
+        self._open = self._comm._line.runs.join(run, self._settings.group, self._settings.transport)
 
     def check(self, packs: str) -> None:
         """A word on all packs of a run: the others must have the same."""
         s = self._settings
         divide_by = s.transport.size if s.mean else 1
         said = f"gradients in packs {packs}; callback {self._open.number}, by {divide_by}, scale {s.scale}"
-        self._submit(self._comm._settled(said, s.transport), lambda: iter(()), is_free=True)
+        self._submit(self._comm._settled(said, s.transport))
 
     def send(self, pack: list[NdArray], number: int, count: int) -> None:
         """Let a pack be added up, the `number`-th of `count`."""
-        s, comm = self._settings, self._comm
+        s, line = self._settings, self._comm._line
+        for other in line.runs.callbacks:
+            if other is not self._open and not other.arrays.isdisjoint(pack):
+                self._settle(other)
         name = f"{number} of {count}; callback {self._open.number}"
-        made = comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, f"{s.group} {name}")
-        self._puts += made.puts
-        sent = self._submit(f"pack {name}", made.steps, is_free=made.is_free)
+        made = self._comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, f"{s.group} {name}")
+        self._open.arrays.update(pack)
+        self._open.puts += made.puts
+        self._open.last = self._submit(f"pack {name}", made.steps, made.is_free)
         if not made.is_free:
             # Asked for here and now on all: graphs ask for collectives of the same GPUs (synchronized normalization).
-            comm._line.wait(sent)
-
-    def waits_for(self, rank: float) -> None:
-        """What the next pack waits for."""
-        self._open.next_rank = rank
+            line.wait(self._open.last)
 
     def finish(self) -> None:
         """Return when all packs are over, and their sums are where they belong."""
+        self._settle(self._open)
+
+    def close(self) -> None:
+        """All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too."""
+        run, group = self._open.run, self._settings.group
         try:
-            self._wait(self._open)
-            for put in self._puts:
-                put()
+            if group not in run.settled:
+                self._comm._line.wait(self._submit("the end of a backward run"))
+                run.settled.add(group)
         finally:
-            self._leave()
+            self._comm._line.runs.leave(self._open)
 
     def fail(self, why: str) -> None:
-        """End a run that has failed here, when no array of its is on its way any more.
-
-        The others are told in the place of the next pack, so that they do not wait for it or take what comes for that;
-        nobody waits until they have heard. A callback does so for all of the run, in the order of their packs.
-        """
-        open_ones = self._comm._runs.of(self._open.run)
+        """End a run that has failed here."""
         try:
-            for each in open_ones:
-                with contextlib.suppress(DisagreementError):
-                    self._wait(each)
-            for each in open_ones:
-                is_over = each.shared.is_given_up or each.shared.error is not None or each.next_rank == -math.inf
-                if not is_over:
-                    each.shared.is_given_up = True
-                    self._submit(NOTHING_MORE + why[:MOST_WHY], lambda: iter(()), True, each)
+            self._comm._line.give_up(self._open.run, self._settings.name, why)
         finally:
-            self._leave()
+            self._comm._line.runs.leave(self._open)
 
-    def _wait(self, of: OpenCallback) -> None:
-        if of.shared.last is not None:
-            self._comm._line.wait(of.shared.last)
+    def _settle(self, callback: OpenCallback) -> None:
+        """Return when what a callback has sent is over, and the sums are where they belong."""
+        if callback.last is not None:
+            self._comm._line.wait(callback.last)
+        for put in callback.puts:
+            put()
+        callback.arrays.clear()
+        callback.puts.clear()
 
-    def _leave(self) -> None:
-        self._puts.clear()
-        self._comm._runs.leave(self._open)
-
-    def _submit(
-        self, said: str, steps: Callable[[], Steps], is_free: bool, of: OpenCallback | None = None
-    ) -> Collective:
-        of, name = of or self._open, self._settings.name
-        t = of.transport
-        sent = self._comm._line.submit(name, of.group, t, lambda: agreed(t, name, said, steps), is_free, of.shared)
-        of.shared.last = sent
-        return sent
+    def _submit(self, said: str, steps: Callable[[], Steps] = lambda: iter(()), is_free: bool = True) -> Collective:
+        s = self._settings
+        return self._comm._line.submit(s.name, s.group, s.transport, said, steps, is_free, self._open.run)
 
 
 class _ReduceGradients(CommunicatorBackwardCallback):
@@ -301,6 +283,9 @@ class _ReduceGradients(CommunicatorBackwardCallback):
 
     def _on_begin_backward(self, run: int) -> None:
         self._exchange.begin_run(run)
+
+    def _on_close_backward(self, run: int) -> None:
+        self._exchange.close_run()
 
     def _on_failed_backward(self, run: int, why: str) -> None:
         self._exchange.fail_run(why)

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -39,6 +39,7 @@ class Control:
         self._mpi, self._comm, self._timeout = mpi, comm, timeout
         self.rank, self.size = comm.rank, comm.size
         self._done: dict[str, int] = {}
+        self._owed: dict[str, tuple[int, Callable[[], None]]] = {}
         self._answers: dict[int, str] = {}
         self._left: dict[int, dict[str, int]] = {}
         self._asked: float | None = None
@@ -64,6 +65,17 @@ class Control:
             self._is_telling = False
             if signal.getsignal(signal.SIGTERM) == self._ended_by_signal:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that made it, and no fork."""
+        return os.getpid() == self._process
+
+    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
+        """How many words of a group are on their way for which nobody waits here; `advance` moves them on."""
+        self._owed[group] = (count, advance)
+        if not count:
+            del self._owed[group]
 
     def waiting(self, call: Call, seconds: float, members: Sequence[int]) -> None:
         """Look after a wait: answer the others; raise where one of `members` has left, or time is up."""
@@ -127,7 +139,7 @@ class Control:
 
         def ends_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
             shown(kind, error, trace)
-            if os.getpid() != self._process:  # a fork of it
+            if not self.is_here:
                 return
             last = f"; its last collective was {Control.latest}" if Control.latest else ""
             self._say(f"ends all processes: {kind.__name__}{last}")
@@ -144,15 +156,21 @@ class Control:
 
     def _leave(self) -> None:
         """The last thing that a process does: all wait here until the last one has come, which MPI wants anyway."""
-        if os.getpid() != self._process or self._mpi.Is_finalized():
+        if not self.is_here or self._mpi.Is_finalized():
             return
         if self.failed:
             self._say("ends all processes: its communicator has failed")
             self.abort(1)
+        answers = {group: self._done.get(group, 0) for group in {*self._done, *self._owed}}
+        for group, (count, _) in self._owed.items():
+            answers[group] += count
         for r in range(self.size):
             if r != self.rank:
-                self._send(r, LEAVE, self._done)
+                self._send(r, LEAVE, answers)
         while len(self._left) < self.size - 1 or self._sends:
+            for _, advance in list(self._owed.values()):
+                with contextlib.suppress(Exception):
+                    advance()
             self._read("has ended")
             time.sleep(0.002)
 

@@ -1,8 +1,8 @@
 """The line in which a communicator's collectives stand: one runs at a time, in the order in which they were asked for.
 
 That order is the same on each process, whatever the times are, so their messages meet. A thread moves on those that are
-left alone with their memory while the script computes (gradients of a backward run). Each begins with a word on what it
-is: processes that ask for different things, or for different shapes, get an error that says so, and no hang.
+left alone with their memory while the script computes (gradients of a backward run). What a process says of a run that
+it has given up keeps its place in its group alone: it does not know in which group the others come to it first.
 """
 
 from __future__ import annotations
@@ -10,59 +10,48 @@ from __future__ import annotations
 import os
 import threading
 import time
-import zlib
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
-import numpy as np
-
-from .._errors import ArgumentError, CommunicatorError, DeviceError, Error, message
-from .reductions import Steps, thread, until
-from .transport import Call, Transport, block_cuts
+from .._errors import CommunicatorError, DeviceError, Error
+from .agreement import DisagreementError, Notice, agree, notice_text
+from .open_runs import OpenRun, OpenRuns
+from .reductions import Steps, thread
+from .transport import Call, Transport
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 PATIENCE = 0.05
 """Seconds until a wait is looked after, and between two looks."""
-MOST_TEXT = 1 << 16
-NOTHING_MORE = "nothing more: "
-"""What a process says, with the reason, that has given up what the others are about to do."""
-PAUSE, IDLE = 5e-4, 0.05
-"""Seconds between two looks of the thread, and how long it stays when there is nothing to do."""
-
-
-class DisagreementError(ArgumentError):
-    """Calls that differ between processes: all of them get it, and may go on."""
-
-
-class Ending:
-    """What some collectives have in common that end together where processes disagree on one of them.
-
-    The error is then that of who asks after one of them.
-    """
-
-    def __init__(self) -> None:
-        self.error: DisagreementError | None = None
+PAUSE, IDLE_PAUSE, IDLE = 5e-4, 5e-3, 0.05
+"""Seconds between two looks of the thread, where nobody will wait, and how long it stays when all is done."""
 
 
 class Collective:
-    """One that stands in the line: `steps` are its moves over `transport`; any thread may make those of a free one."""
+    """One that stands in the line; any thread may make the moves of a free one.
 
-    def __init__(self, call: Call, transport: Transport, steps: Steps, is_free: bool, ending: Ending | None) -> None:
-        self.call, self.transport, self.steps, self.is_free, self.ending = call, transport, steps, is_free, ending
+    `runs` are those that went on when it was asked for, and `run` the one that it adds gradients up for.
+    """
+
+    def __init__(self, call: Call, transport: Transport, is_free: bool, runs: Sequence[OpenRun], run: OpenRun | None):
+        self.call, self.transport, self.is_free, self.runs, self.run = call, transport, is_free, runs, run
+        self.steps: Steps = iter(())
+        self.is_notice = False
+        """Whether it says of a run that it has been given up."""
         self.is_done = False
         self.error: BaseException | None = None
 
-    def ends_with(self, other: Collective) -> bool:
-        """Whether a disagreement on that one ends this one."""
-        return self is other or (self.ending is not None and self.ending is other.ending)
+    def given_up(self) -> DisagreementError | None:
+        """The error of a run that has ended since, and it with it."""
+        return next((run.error for run in self.runs if run.error is not None), None)
 
 
 class Line:
     """Runs collectives one after another."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Collective] = deque()
+        self.runs = OpenRuns()
+        self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._lock = threading.RLock()
         self._failed: CommunicatorError | None = None
@@ -76,25 +65,79 @@ class Line:
         name: str,
         group: str,
         transport: Transport,
+        said: str,
         steps: Callable[[], Steps],
         is_free: bool = False,
-        ending: Ending | None = None,
+        run: OpenRun | None = None,
     ) -> Collective:
-        """Let a collective stand behind the others; its steps are made when its turn has come."""
+        """Let a collective stand behind the others; its steps are made when its turn has come, and all agree on it.
+
+        `run`, where it adds gradients up for one.
+        """
+        self._check_process(transport, name, group)
+        with self._lock:
+            self._check()
+            # Its number follows when its turn has come: one that is dropped is none on any process.
+            made = Collective(Call(name, group, 0), transport, is_free, self.runs.open(), run)
+            error = made.given_up()
+            if error is not None:
+                raise error
+            if made.runs and run is None:
+                self.runs.beside[group] = transport
+            made.steps = self._steps(made, said, steps)
+            self._append(made)
+            return made
+
+    def give_up(self, run: OpenRun, name: str, why: str) -> None:
+        """End a run that has failed here, when no array of its is on its way any more.
+
+        The others are told in the place of their next collectives within it, so that they do not wait, nor take what
+        comes for those; nobody waits until they have heard.
+        """
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            last = next((each for each in reversed(self._waiting) if each.run is run), None)
+        if last is not None:
+            with suppress(DisagreementError):
+                self.wait(last)
+        if run.is_given_up:
+            return
+        run.is_given_up = True
+        with self._lock:
+            self._check()
+            for group, transport in self.runs.groups(run).items():
+                made = Collective(Call(name, group, 0), transport, True, (), None)
+                made.is_notice = True
+                made.steps = self._steps(made, notice_text(run.numbers, why), lambda: iter(()))
+                self._append(made)
+        self.advance()
+
+    def _check_process(self, transport: Transport, name: str, group: str) -> None:
+        """Raise in a fork of the process that made the line."""
         if transport.size > 1 and os.getpid() != self._process:  # the lock may be held by a thread that is not here
             why = "a fork of the process that made it cannot take part: its messages would be taken for that process's"
             raise CommunicatorError(f"{name} (group {group!r}): {why}")
-        with self._lock:
-            self._check()
-            if ending is not None and ending.error is not None:
-                raise ending.error
-            # Its number follows when its turn has come: one that is dropped is none on any process.
-            made = Collective(Call(name, group, 0), transport, _later(steps), is_free, ending)
-            self._waiting.append(made)
-            if is_free and transport.allows_threads and (self._mover is None or not self._mover.is_alive()):
-                self._mover = threading.Thread(target=self._move, name="nnrs communicator", daemon=True)
-                self._mover.start()
-            return made
+
+    def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Iterator[None]:
+        def hear(name: str, notices: Sequence[Notice]) -> DisagreementError | None:
+            return self.runs.hear(made.call.group, name, notices)
+
+        yield from agree(made.transport, made.call.name, said, hear, lambda: self._number(made))
+        yield from steps()
+
+    def _append(self, made: Collective) -> None:
+        self._waiting.append(made)
+        if made.is_notice:
+            self._tell_of_notices(made)
+        if made.is_free and made.transport.allows_threads and (self._mover is None or not self._mover.is_alive()):
+            self._mover = threading.Thread(target=self._move, name="nnrs communicator", daemon=True)
+            self._mover.start()
+
+    def _tell_of_notices(self, made: Collective) -> None:
+        group = made.call.group
+        count = sum(each.is_notice and each.call.group == group for each in self._waiting)
+        made.transport.owes(group, count, self.advance)
 
     def advance(self) -> None:
         """Do what can be done without waiting; nothing where the thread is at it."""
@@ -105,31 +148,58 @@ class Line:
             finally:
                 self._lock.release()
 
+    def _in_turn(self, only_free: bool = False) -> list[Collective]:
+        """The first of all, and what was given up in groups where nothing stands before it."""
+        found, groups, is_first = [], set(), True
+        for each in self._waiting:
+            if (each.is_notice or is_first) and each.call.group not in groups and (each.is_free or not only_free):
+                found.append(each)
+            groups.add(each.call.group)
+            is_first = is_first and each.is_notice
+        return found
+
     def _go_on(self, only_free: bool = False) -> None:
-        while self._waiting and (self._waiting[0].is_free or not only_free):
-            first = self._waiting[0]
-            if not first.call.number:
-                count = self._counts[first.call.group] = self._counts.get(first.call.group, 0) + 1
-                first.call = first.call._replace(number=count)
-            try:
-                if not self._step(first):
-                    return
-            except DisagreementError:
-                if first.ending is None:
-                    raise
-                continue
-            first.is_done = True
-            self._waiting.popleft()
-            first.transport.finished(first.call)
+        while any([self._is_over(each) for each in self._in_turn(only_free)]):
+            pass
+
+    def _is_over(self, first: Collective) -> bool:
+        if first.error is not None:  # dropped with another one
+            return True
+        if not first.call.number:
+            error = first.given_up()
+            if error is not None:
+                self._drop(first, error)
+                return True
+            self._number(first)
+        try:
+            if not self._step(first):
+                return False
+        except DisagreementError:
+            if first.run is None:
+                raise
+            return True
+        first.is_done = True
+        self._waiting.remove(first)
+        first.transport.finished(first.call)
+        if first.is_notice:
+            self._tell_of_notices(first)
+        return True
+
+    def _number(self, first: Collective) -> None:
+        count = self._counts[first.call.group] = self._counts.get(first.call.group, 0) + 1
+        first.call = first.call._replace(number=count)
 
     def _move(self) -> None:
         """What the thread does; it ends when there has been nothing to do for a while."""
         thread.computes_beside = True
-        last = time.monotonic()
+        last, pause = time.monotonic(), PAUSE
         while threading.main_thread().is_alive():
-            time.sleep(PAUSE)
+            time.sleep(pause)
             with self._lock:
-                if self._waiting and self._waiting[0].is_free:
+                # None of them is held while the thread sleeps: an error would keep the script's graph alive.
+                kinds = {each.is_notice for each in self._in_turn(only_free=True)}
+                pause = IDLE_PAUSE if kinds == {True} else PAUSE
+                if kinds:
                     last = time.monotonic()
                     try:
                         self._go_on(only_free=True)
@@ -174,16 +244,17 @@ class Line:
 
     def _drop(self, first: Collective, error: BaseException) -> None:
         """Forget what followed from what has failed: all, where that was no mere disagreement."""
-        is_disagreement = isinstance(error, DisagreementError)  # on all processes alike
-        dropped = [each for each in self._waiting if not is_disagreement or each.ends_with(first)]
-        for each in dropped:
-            each.error = error
-            self._waiting.remove(each)
-        if isinstance(error, DisagreementError):
-            if first.ending is not None:
-                first.ending.error = error
+        if isinstance(error, DisagreementError):  # on all processes alike
+            if first.run is not None and first.run.error is None:
+                first.run.error = error
+                first.run.settled.add(first.call.group)
+            first.error = error
+            self._waiting.remove(first)
             return
-        self._stuck += [each.steps for each in dropped]  # arrays that are on their way have to stay in memory
+        for each in self._waiting:
+            each.error = error
+        self._stuck += [each.steps for each in self._waiting]  # arrays that are on their way have to stay in memory
+        self._waiting.clear()
         kind = type(error).__name__
         failed = error if isinstance(error, CommunicatorError) else CommunicatorError(f"{first.call}: {kind}: {error}")
         self._failed = failed
@@ -193,74 +264,12 @@ class Line:
 
     def _look(self, seconds: float) -> None:
         with self._lock:
-            if not self._waiting:
+            first = next((each for each in self._waiting if not each.is_notice), None)
+            if first is None:
                 return
-            first = self._waiting[0]
+            before = next(each for each in self._waiting if each.call.group == first.call.group)
             try:
-                first.transport.waiting(first.call, seconds)
+                before.transport.waiting(before.call, seconds)
             except CommunicatorError as error:
-                self._drop(first, error)
+                self._drop(before, error)
                 raise
-
-
-def _later(steps: Callable[[], Steps]) -> Iterator[None]:
-    yield from steps()
-
-
-def agreed(t: Transport, name: str, said: str, steps: Callable[[], Steps]) -> Steps:
-    """The moves of a collective, behind the word with which it begins."""
-    yield from agree(t, name, said)
-    yield from steps()
-
-
-def agree(t: Transport, name: str, said: str) -> Steps:
-    """Goes on when all processes have come to this collective; an error where they do not all say the same of it."""
-    if t.size == 1:
-        return
-    text = f"{name} of {said}".encode()
-    digests = np.zeros(t.size, np.uint64)
-    digests[t.rank] = zlib.crc32(text) << 32 | zlib.crc32(text[::-1])
-    yield from until(t.all_gather(digests, block_cuts(1, t.size)))
-    if (digests == digests[0]).all():
-        return
-    lengths = np.zeros(t.size, np.int64)
-    lengths[t.rank] = min(len(text), MOST_TEXT)
-    yield from until(t.all_gather(lengths, block_cuts(1, t.size)))
-    texts = np.zeros((t.size, int(lengths.max())), np.uint8)
-    texts[t.rank, : lengths[t.rank]] = np.frombuffer(text[:MOST_TEXT], np.uint8)
-    yield from until(t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size)))
-    shown = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in texts]
-    for i, said in enumerate(shown):
-        what, _, why = said.partition(f" of {NOTHING_MORE}")
-        if i != t.rank and why and " " not in what:
-            raise _given_up(name, i, why)
-    other = next(i for i in range(t.size) if digests[i] != digests[t.rank])
-    raise _disagreement(t, name, other, shown[t.rank], shown[other])
-
-
-def _given_up(name: str, rank: int, why: str) -> DisagreementError:
-    what = f"rank {rank} of the group has given its backward run up: {why}"
-    hint = "gradients of this run are missing: leave the step out on all processes"
-    return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
-
-
-def _disagreement(t: Transport, name: str, other: int, own: str, theirs: str) -> DisagreementError:
-    own, theirs = _around_the_difference(own, theirs)
-    hint = (
-        "each process of a group calls the same collectives in the same order, with arrays of the same shapes and types"
-    )
-    expected = f"the same call on all processes; rank {t.rank} of the group has {own}"
-    return DisagreementError(message(f"Communicator.{name}", None, expected, f"on rank {other} {theirs}", hint))
-
-
-def _around_the_difference(*texts: str, before: int = 60, length: int = 240) -> list[str]:
-    """Long texts cut to what is around their first difference."""
-    same = next(
-        (i for i, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1), min(map(len, texts))
-    )
-    start = max(same - before, 0) if max(map(len, texts)) > length else 0
-    cut = [text[start : start + length] for text in texts]
-    return [
-        ("..." if start else "") + c + ("..." if start + length < len(text) else "")
-        for c, text in zip(cut, texts, strict=True)
-    ]

@@ -17,8 +17,7 @@ from .._errors import (
     describe,
     message,
 )
-from .line import Line, agreed
-from .open_runs import OpenRuns
+from .line import Line
 from .reductions import Steps
 from .transport import Alone, Transport
 
@@ -39,7 +38,6 @@ class Membership:
         self._deterministic = deterministic
         self._registered: list[tuple[Context, dict[str, Variable]]] = []
         self._line = Line()
-        self._runs = OpenRuns()
         self._groups: dict[str, Member] = {}
         self._use(Alone() if transport is None else transport)
 
@@ -180,8 +178,13 @@ class Membership:
         """Do a collective, if this process is in the group."""
         t = self._member(f"{self.name}.{name}", group).transport
         if t is not None:
-            word = self._settled(said, t)
-            self._line.wait(self._line.submit(name, group, t, lambda: agreed(t, name, word, lambda: steps(t))))
+            self._line.wait(self._line.submit(name, group, t, self._settled(said, t), lambda: steps(t)))
+
+    def _runs_within(self, here: str, group: str) -> None:
+        """A graph is made whose backward runs will have collectives of a group."""
+        t = self._member(here, group).transport
+        if t is not None:
+            self._line.runs.beside[group] = t
 
     def _settled(self, said: str, t: Transport) -> str:
         """What processes compare of a collective, with the settings of the communicator."""

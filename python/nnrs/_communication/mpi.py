@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,9 @@ class MpiTransport(Transport):
     @classmethod
     def world(cls, mpi: Any, timeout: float) -> MpiTransport:
         """All processes. They call it together."""
+        if _worlds and not _worlds[0].control.is_here:
+            why = "a fork of a process that takes part cannot: its messages would be taken for that process's"
+            raise CommunicatorError(f"Communicator.init: {why}")
         link = _free_world(mpi, timeout)
         if link is None:
             link = _new_world(mpi, timeout)
@@ -107,6 +110,9 @@ class MpiTransport(Transport):
 
     def finished(self, call: Call) -> None:
         self._control.finished(call)
+
+    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
+        self._control.owes(group, count, advance)
 
     def broken(self) -> None:
         self._control.failed = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
@@ -132,6 +132,9 @@ class NcclTransport(Transport):
 
     def finished(self, call: Call) -> None:
         self._words.finished(call)
+
+    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
+        self._words.owes(group, count, advance)
 
     def broken(self) -> None:
         self._words.broken()

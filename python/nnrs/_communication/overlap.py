@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -20,9 +19,9 @@ class Sender(Protocol):
     def begin(self, run: int) -> None: ...
     def check(self, packs: str) -> None: ...
     def send(self, pack: Pack, number: int, count: int) -> None: ...
-    def waits_for(self, rank: float) -> None: ...
     def advance(self) -> None: ...
     def finish(self) -> None: ...
+    def close(self) -> None: ...
     def fail(self, why: str) -> None: ...
 
 
@@ -38,26 +37,21 @@ class RunPlan:
         self.root = root
         self.reads: dict[Function, list[NdArray]] = {}
         self.left: dict[NdArray, int] = dict.fromkeys(arrays, 0)
-        self._final: dict[NdArray, int] = {}
         self.sent = 0
         if root is None:
             self.packs = [list(arrays)] if arrays else []
             return
         found: list[Function] = []
         root.outputs[0].visit(found.append)
+        final: dict[NdArray, int] = {}
         for f in found:
-            self._note(f, [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers])
-        self.packs = _packs(self._order(arrays), pack_size)
-
-    def _note(self, f: Function, read: Pack) -> None:
-        self.reads[f] = read if f.need_grad else []
-        for g in self.reads[f]:
-            self.left[g] += 1
-            self._final[g] = min(self._final.get(g, f.rank), f.rank)
-
-    def _order(self, arrays: Sequence[NdArray]) -> Pack:
-        """As they become final: backward runs from the highest rank down."""
-        return sorted(arrays, key=lambda g: -self._final.get(g, -1))
+            read = [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers]
+            self.reads[f] = read if f.need_grad else []
+            for g in self.reads[f]:
+                self.left[g] += 1
+                final[g] = min(final.get(g, f.rank), f.rank)
+        # As they become final: backward runs from the highest rank down.
+        self.packs = _packs(sorted(arrays, key=lambda g: -final.get(g, -1)), pack_size)
 
     def goes_on(self, f: Function) -> bool:
         """Whether the end of `f` belongs to the run; if not, that was given up, and this is another one."""
@@ -83,11 +77,6 @@ class RunPlan:
     def rest(self) -> list[Pack]:
         """All packs that have not gone."""
         return self.packs[self.sent :]
-
-    def next_rank(self) -> float:
-        """The rank of the function whose end the next pack waits for; -1 for the end of the run."""
-        rest = self.rest()
-        return min(self._final.get(g, -1) for g in rest[0]) if rest else -math.inf
 
 
 def _grad(v: Variable) -> NdArray:
@@ -125,7 +114,7 @@ class GradientExchange:
     def finish_function(self, f: Function) -> None:
         plan = self._plan
         if not self._calls:  # by a callback that only hands on what it is told of functions
-            if plan is not None and not plan.goes_on(f):
+            if self._is_open and (plan is None or not plan.goes_on(f)):
                 self.fail_run("another run has begun")
                 plan = None
             self._open(0)
@@ -136,14 +125,22 @@ class GradientExchange:
         self._sender.advance()
 
     def finish_run(self) -> None:
+        is_told_of_ends = self._calls > 0
         self._calls = max(self._calls - 1, 0)
         if self._calls:
             return
         self._open(0)
         plan = self._plan or self._start(None)
         self._send(plan, plan.rest())
-        self._plan, self._is_open = None, False
+        self._plan = None
         self._sender.finish()
+        if not is_told_of_ends:
+            self.close_run()
+
+    def close_run(self) -> None:
+        if self._is_open and not self._calls:
+            self._is_open = False
+            self._sender.close()
 
     def fail_run(self, why: str) -> None:
         is_open = self._is_open
@@ -166,4 +163,3 @@ class GradientExchange:
         for pack in packs:
             plan.sent += 1
             self._sender.send(pack, plan.sent, len(plan.packs))
-        self._sender.waits_for(plan.next_rank())

@@ -85,6 +85,12 @@ class Transport(abc.ABC):
     def finished(self, call: Call) -> None:  # noqa: B027
         """Called when a collective is over."""
 
+    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:  # noqa: B027
+        """Called when this changes: how many words are on their way for which nobody waits here.
+
+        `advance` moves them on. Others may wait for them, so a process should not end before.
+        """
+
     def broken(self) -> None:  # noqa: B027
         """Called when a collective has failed, and with it the communicator."""
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import _core, _files, _stand_ins
 from .._core import Variable
-from .._errors import ArgumentError, ArgumentTypeError, check_type, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, check_batch_size, check_type, describe, message
 from .._messages import message_class
 from ..logger import logger
 from ..parameter import get_parameters, parameter_scope
@@ -276,9 +276,10 @@ def load(
     here = "load"
     scope: Any = OrderedDict() if parameter_scope is None else parameter_scope
     check_type(here, "parameter_scope", scope, dict, "a dict of parameters")
+    check_batch_size(here, batch_size)
     proto, records = message_class("NNablaProtoBuf")(), []
     for one in filename if isinstance(filename, (list, tuple)) else [filename]:
-        found = _files.read_nnabla(here, one, extension)
+        found = _files.read_nnabla(here, one, extension, "filename")
         proto.MergeFrom(message_class("NNablaProtoBuf")._of(found.message))
         records += found.parameters
     made = ProtoGraph(parameter_scope=scope)

@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, ArgumentTypeError, Error, FileError, FormatError, message, reason
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    Error,
+    FileError,
+    FormatError,
+    is_of_user_code,
+    message,
+    reason,
+)
 from .._files import h5py_module
 from .._interrupts import uninterrupted
 from ._batches import Place, by_variable, joined, stack
@@ -86,6 +95,8 @@ def _h5_errors(function: str, h5: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # h5py raises nearly every kind, by what the bytes happen to be
+        if is_of_user_code(error):
+            raise
         raise FormatError(message(function, None, f"cannot read the cache file {h5.filename!r}: {error}")) from error
 
 

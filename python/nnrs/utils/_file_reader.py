@@ -12,7 +12,16 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
-from .._errors import FileError, FormatError, MissingFileError, MissingPackageError, check_type, message, reason
+from .._errors import (
+    FileError,
+    FormatError,
+    MissingFileError,
+    MissingPackageError,
+    check_type,
+    is_of_user_code,
+    message,
+    reason,
+)
 from .._files import h5py_module
 from .download import opened_url
 
@@ -76,6 +85,8 @@ class FileReader:
             try:
                 h5 = stack.enter_context(h5py.File(path, "r"))
             except Exception as error:  # h5py's, by what the bytes happen to be
+                if is_of_user_code(error):
+                    raise
                 raise FormatError(message("FileReader", None, f"{cache_name!r} is no HDF5 file: {error}")) from error
             yield h5
 

@@ -42,8 +42,19 @@ def link_components(info: Any) -> None:
     Raises:
         ValueError: If one of them names what is not there.
     """
+    frozen: list[Any] = []
+    try:
+        _link_all(info, frozen)
+    except BaseException:
+        for v in frozen:
+            v.need_grad = True
+        raise
+
+
+def _link_all(info: Any, frozen: list[Any]) -> None:
+    """Link all; parameters that are not to be trained become `frozen`."""
     for o in info.optimizers.values():
-        _link_optimizer(info, o)
+        _link_optimizer(info, o, frozen)
     for m in info.monitors.values():
         network = _start(info, m)
         m.data_iterators = _iterators(info, m.proto)
@@ -104,7 +115,7 @@ def _rates(network: ProtoNetwork, proto: Any) -> OrderedDict[ProtoVariable, floa
     return OrderedDict(pairs)
 
 
-def _link_optimizer(info: Any, o: Any) -> None:
+def _link_optimizer(info: Any, o: Any, frozen: list[Any]) -> None:
     network = _start(info, o)
     o.data_iterators = _iterators(info, o.proto)
     o.loss_variables = [_variable(info, network, v) for v in o.proto.loss_variable]
@@ -113,8 +124,9 @@ def _link_optimizer(info: Any, o: Any) -> None:
     for v, rate in o.parameter_learning_rate_multipliers.items():
         if rate > 0:
             trained[v.name] = v.variable_instance
-        else:
+        elif v.variable_instance.need_grad:
             v.variable_instance.need_grad = False
+            frozen.append(v.variable_instance)
     o.parameters = OrderedDict(sorted(trained.items()))
     o.solver.set_parameters(trained)
     restore_optimizer_state(o)

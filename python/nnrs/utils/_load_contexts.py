@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._errors import UnknownExtensionError, message
 from .._modes import set_default_context
-from ..ext_utils import get_extension_context
+from ..ext_utils import get_extension_context, list_extensions
 from ..logger import logger
 from .communicator_util import current_communicator
 
@@ -14,7 +15,11 @@ def default_context(proto: Any, wanted: str | None) -> Any:
     """Where all runs: as `wanted` says, such as 'cudnn:1'; else as the file does, which is then the default."""
     if wanted is not None:
         name, _, device = wanted.partition(":")
-        return get_extension_context(name, device_id=_device(device))
+        try:
+            return get_extension_context(name, device_id=_device(device))
+        except UnknownExtensionError as error:
+            known = ", ".join(map(repr, list_extensions()))
+            raise UnknownExtensionError(message("load", "context", f"one of {known}", repr(wanted))) from error
     if not proto.HasField("global_config"):
         return get_extension_context("cpu")
     found = context_of(proto.global_config.default_context)

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._errors import FormatError, message
+from .._errors import FormatError, is_of_user_code, message
 
 _MOST_HEADER = 10_000  # NumPy's own limit
 
@@ -33,6 +33,8 @@ def read_array(function: str, f: IO[bytes]) -> np.ndarray:
     except OSError:
         raise
     except Exception as error:  # by what the bytes happen to be: ValueError, SyntaxError, MemoryError of the parser
+        if is_of_user_code(error):
+            raise
         where = getattr(f, "name", None)
         name = f"{where!r}" if isinstance(where, str) else "the open file"
         hint = "the file may be cut short, or of another kind than its name says"

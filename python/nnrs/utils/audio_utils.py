@@ -24,6 +24,7 @@ from .._errors import (
     check_integer,
     check_type,
     describe,
+    is_of_user_code,
     message,
 )
 from .._files import PathOrFile, atomic_path, is_path
@@ -194,6 +195,8 @@ def _by_pydub(data: bytes, name: str) -> np.ndarray:
     except MemoryError:
         raise
     except Exception as error:  # no ffmpeg, no audioop (Python 3.13), or bytes that it cannot decode
+        if is_of_user_code(error):
+            raise
         raise FormatError(message("auread", "path", f"pydub cannot decode {name}: {error}")) from error
     return np.array(sound.get_array_of_samples()).reshape(-1, sound.channels)
 

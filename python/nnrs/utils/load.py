@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
@@ -13,15 +12,14 @@ import numpy as np
 
 from .. import _core, _files, solvers
 from .._borrowed import borrower
-from .._core import NdArray
-from .._errors import ArgumentError, check_integer, check_type, described_by_a_file, message
+from .._errors import ArgumentError, check_batch_size, check_type, described_by_a_file, message
 from .._messages import message_class
 from .._modes import context_scope, get_current_context, set_default_context
 from ..core.graph_def import ProtoGraph
-from ..logger import logger
-from ..parameter import get_current_parameter_scope, get_parameters, pop_parameter
+from ..parameter import get_current_parameter_scope
 from ._links import link_components, restore_optimizer_state
 from ._load_contexts import context_of, default_context
+from ._load_datasets import DatasetOpener
 from ._loops import expand_loops
 from .communicator_util import current_communicator
 from .save import _SOLVERS
@@ -98,8 +96,7 @@ def _load(
     link: bool,
 ) -> Any:
     here = "load"
-    if batch_size is not None:
-        check_integer(here, "batch_size", batch_size, 1)
+    check_batch_size(here, batch_size)
     if context is not None:
         check_type(here, "context", context, str, "a name such as 'cudnn:1'")
     info = SimpleNamespace(prepare_data_iterator=prepare_data_iterator, batch_size=batch_size)
@@ -108,34 +105,25 @@ def _load(
     info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
     records = [] if exclude_parameter else records
     _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
-    with _undone_on_errors(here, {name for name, *_ in records}):
+    with _context_kept_on_errors():
         info.default_context = default_context(info.proto, context)
-        with described_by_a_file(here):
-            _core.set_parameters(here, records)
-            return _made(info, link)
+        return _core.call_in_scope(here, "", lambda: _made(info, records, link))
 
 
 @contextlib.contextmanager
-def _undone_on_errors(function: str, written: set[str]) -> Iterator[None]:
-    """Parameters and the context are as before if what is inside fails. `written`: parameters that it may overwrite."""
-    context, before = get_current_context(), get_parameters(grad_only=False)
-    marks = {name: v.need_grad for name, v in before.items()}
-    old = [(name, NdArray.from_numpy_array(v.d), v.need_grad) for name, v in before.items() if name in written]
+def _context_kept_on_errors() -> Iterator[None]:
+    context = get_current_context()
     try:
         yield
     except BaseException:
         set_default_context(context)
-        for name in get_parameters(grad_only=False):
-            if name not in before:
-                pop_parameter(name)
-        _core.set_parameters(function, old)
-        for name, need_grad in marks.items():
-            before[name].need_grad = need_grad
         raise
 
 
-def _made(info: Any, link: bool) -> Any:
+@described_by_a_file("load")
+def _made(info: Any, records: list[_files.Parameter], link: bool) -> Any:
     """What the message of `info` describes."""
+    _core.set_parameters("load", records)
     info.global_config = SimpleNamespace(default_context=info.default_context)
     if info.proto.HasField("training_config"):
         info.training_config = _training(info.proto.training_config)
@@ -161,7 +149,7 @@ def _read(function: str, filenames: Any, extension: str, parameter_only: bool) -
     proto, states = kind(), OrderedDict[str, Any]()
     records: dict[str, Any] = {}
     for one in filenames if isinstance(filenames, (list, tuple)) else [filenames]:
-        found = _files.read_nnabla(function, one, extension)
+        found = _files.read_nnabla(function, one, extension, "filenames")
         if not parameter_only:
             proto.MergeFrom(kind._of(found.message))
         records.update({r[0]: r for r in found.parameters})
@@ -197,37 +185,8 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
     """A dataset; its `data_iterator` is a function that opens it, which nothing does before."""
     made = SimpleNamespace(uri=d.uri, cache_dir=d.cache_dir, normalize=not d.no_image_normalization, data_iterator=None)
     if prepare:
-        rng = np.random.RandomState(index)
-        made.data_iterator = lambda overwrite_cache=d.overwrite_cache: _data_iterator(
-            d, index, rng, made.normalize, overwrite_cache
-        )
+        made.data_iterator = DatasetOpener(d, index, made.normalize)
     return made
-
-
-def _data_iterator(d: Any, index: int, rng: np.random.RandomState, normalize: bool, overwrite_cache: bool) -> Any:
-    from . import data_iterator  # type: ignore[attr-defined, unused-ignore]
-
-    options: dict[str, Any] = {"rng": rng, "normalize": normalize}
-    has_cache = d.cache_dir and os.path.isdir(d.cache_dir) and os.listdir(d.cache_dir)
-    if d.cache_dir and d.create_cache_explicitly:
-        _create_cache(d, index, overwrite_cache)
-        return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
-    if has_cache and not overwrite_cache:
-        return data_iterator.data_iterator_cache(d.cache_dir, d.batch_size, d.shuffle, **options)
-    if d.cache_dir:
-        os.makedirs(d.cache_dir, exist_ok=True)
-    options["cache_dir"] = d.cache_dir or None
-    return data_iterator.data_iterator_csv_dataset(d.uri, d.batch_size, d.shuffle, **options)
-
-
-def _create_cache(d: Any, index: int, overwrite: bool) -> None:
-    """Write a dataset's cache, unless it is there and is to stay."""
-    from .create_cache import CreateCache
-
-    if os.path.exists(os.path.join(d.cache_dir, "cache_index.csv")) and not overwrite:
-        return
-    logger.log(99, 'Creating cache data for "%s"', d.uri)
-    CreateCache(d.uri, rng=np.random.RandomState(index), shuffle=d.shuffle).create(d.cache_dir, normalize=False)
 
 
 def _executor(e: Any) -> SimpleNamespace:

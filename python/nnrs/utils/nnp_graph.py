@@ -11,7 +11,7 @@ from .._core import Variable
 from .._errors import (
     ArgumentError,
     ArgumentTypeError,
-    check_integer,
+    check_batch_size,
     check_type,
     describe,
     described_by_a_file,
@@ -19,7 +19,7 @@ from .._errors import (
 )
 from .._messages import Message, message_class
 from ..logger import logger
-from ..parameter import get_parameters, parameter_scope, pop_parameter, set_parameter
+from ..parameter import get_parameters, parameter_scope, set_parameter
 from ._network_pass import PassFunction, PassNetwork, PassVariable
 
 __all__ = ["NnpLoader", "NnpNetwork", "NnpNetworkPass"]
@@ -41,8 +41,8 @@ class NnpNetwork:
         scope = getattr(proto_network, "_scope", None)
         network = proto_network if isinstance(proto_network, Message) else proto_network.as_proto()
         check_type(here, "proto_network", network, message_class("Network"), "a network")
+        check_batch_size(here, batch_size)
         if batch_size is not None:
-            check_integer(here, "batch_size", batch_size, 1)
             _tell_of_fixed_batch(network, batch_size)
         flat = message_class("Network")._of(_core.expand_network(here, network._dict()))
         given: list[tuple[str, Any]] = []
@@ -55,7 +55,7 @@ class NnpNetwork:
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
-        _put(parameters, scope)
+        _core.call_in_scope(here, "", lambda: _put(parameters, scope))
         for name in frozen & parameters.keys():
             parameters[name].need_grad = False
 
@@ -102,20 +102,12 @@ def _parameters(scope: Any) -> list[tuple[str, Any]]:
 
 
 def _put(parameters: dict[str, Any], scope: Any) -> None:
-    """Put parameters into the current scope and into `scope`, if there is one; on errors into neither."""
-    before = get_parameters(grad_only=False)
-    try:
-        for name, v in parameters.items():
-            set_parameter(name, v)
-        if scope is not None:
-            with parameter_scope("", scope):
-                _put(parameters, None)
-    except BaseException:
-        for name in get_parameters(grad_only=False).keys() - before.keys():
-            pop_parameter(name)
-        for name, v in before.items():
-            set_parameter(name, v)
-        raise
+    """Put parameters into the current scope and into `scope`, if there is one."""
+    for name, v in parameters.items():
+        set_parameter(name, v)
+    if scope is not None:
+        with parameter_scope("", scope):
+            _put(parameters, None)
 
 
 class _LoadedNetwork:
@@ -164,7 +156,7 @@ class NnpLoader:
         if scope is not None:
             check_type(here, "scope", scope, dict, "a dict of parameters")
         self._params: dict[str, Any] = OrderedDict() if scope is None else scope
-        said, records, _ = _files.read_nnabla(here, filepath, extension)
+        said, records, _ = _files.read_nnabla(here, filepath, extension, "filepath")
         _core.check_parameter_names(here, "filepath", [name for name, *_ in records])
         with parameter_scope("", self._params):
             _core.set_parameters(here, records)
@@ -189,9 +181,13 @@ class NnpLoader:
         Raises:
             ValueError: If there is no such network, or it contradicts itself.
         """
+        here = "get_network"
+        check_batch_size(here, batch_size)
+        if callback is not None:
+            check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
         if name not in self.network_dict:
             known = ", ".join(map(repr, self.network_dict)) or "none"
-            raise ArgumentError(message("get_network", "name", f"one of the networks {known}", describe(name)))
+            raise ArgumentError(message(here, "name", f"one of the networks {known}", describe(name)))
         return NnpNetwork(self.network_dict[name], batch_size, callback)
 
 

@@ -41,19 +41,46 @@ pub(super) struct Chunked<'a> {
     pub filters: Vec<usize>,
 }
 
+/// One piece of an array.
+pub(super) struct StoredChunk<'a> {
+    stored: &'a [u8],
+    /// A bit for each filter that it did not go through.
+    mask: u64,
+    at: Vec<usize>,
+    /// The sizes of what lies in the array.
+    part: Vec<usize>,
+}
+
 impl Chunked<'_> {
-    /// Copies all chunks of a tree into an array's bytes; gives for how many of them there is none.
-    pub fn read(&self, source: &FileBytes, root: u64, to: &mut [u8]) -> Result<usize> {
-        let mut left = to.len();
+    /// All chunks of a tree, and for how many of an array's bytes there is none. Nothing is unpacked.
+    pub fn list<'a>(&self, source: &FileBytes<'a>, root: u64, bytes: usize) -> Result<(Vec<StoredChunk<'a>>, usize)> {
+        let (mut chunks, mut left) = (Vec::new(), bytes);
+        let chunk_bytes = self.bytes()?;
         tree::visit(source, root, 1, 8 + 8 * (self.chunk.len() + 1), |key, address| {
             let mut c = tree::key(key);
             let (stored, mask) = (c.number(4)? as usize, c.number(4)?);
-            let at = self.chunk.iter().map(|_| c.number(8)).collect::<Result<Vec<u64>>>()?;
-            let values = self.unfiltered(source.values(address, stored)?, mask)?;
-            left = left.checked_sub(self.place(&values, &at, to)?).ok_or_else(|| broken("chunks overlap"))?;
+            let at = |_| Ok(usize::try_from(c.number(8)?).unwrap_or(usize::MAX));
+            let at = self.chunk.iter().map(at).collect::<Result<Vec<usize>>>()?;
+            let part = self.part_inside(&at)?;
+            if chunk_bytes > stored.saturating_mul(MOST_PER_BYTE) {
+                return Err(broken(format!("a chunk claims {chunk_bytes} bytes, but {stored} are stored")));
+            }
+            let here = part.iter().product::<usize>() * self.size;
+            left = left.checked_sub(here).ok_or_else(|| broken("chunks overlap"))?;
+            chunks.push(StoredChunk { stored: source.values(address, stored)?, mask, at, part });
             Ok(())
         })?;
-        Ok(left)
+        Ok((chunks, left))
+    }
+
+    /// The sizes of what lies in the array of the chunk that begins there.
+    fn part_inside(&self, at: &[usize]) -> Result<Vec<usize>> {
+        let inside = |(i, n): (usize, &usize)| self.chunk[i].min(n.saturating_sub(at[i]));
+        let part: Vec<usize> = self.shape.iter().enumerate().map(inside).collect();
+        match part.contains(&0) || at.iter().zip(&self.chunk).any(|(a, c)| a % c != 0) {
+            true => Err(broken("a chunk lies outside of its array")),
+            false => Ok(part),
+        }
     }
 
     fn bytes(&self) -> Result<usize> {
@@ -61,13 +88,10 @@ impl Chunked<'_> {
         n.filter(|n| *n > 0).ok_or_else(|| broken("a chunk has no size that a computer can hold"))
     }
 
-    fn unfiltered(&self, stored: &[u8], mask: u64) -> Result<Vec<u8>> {
+    fn unfiltered(&self, chunk: &StoredChunk) -> Result<Vec<u8>> {
         let bytes = self.bytes()?;
-        if bytes > stored.len().saturating_mul(MOST_PER_BYTE) {
-            return Err(broken(format!("a chunk claims {bytes} bytes, but {} are stored", stored.len())));
-        }
-        let mut values = stored.to_vec();
-        for (_, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| mask >> i & 1 == 0) {
+        let mut values = chunk.stored.to_vec();
+        for (_, filter) in self.filters.iter().enumerate().rev().filter(|(i, _)| chunk.mask >> i & 1 == 0) {
             values = match *filter {
                 DEFLATE => inflate(&values, bytes + 4)?,
                 SHUFFLE => unshuffle(&values, self.size),
@@ -80,14 +104,9 @@ impl Chunked<'_> {
         }
     }
 
-    /// Copies the rows of a chunk that lie in the array; gives how many bytes those are.
-    fn place(&self, values: &[u8], at: &[u64], to: &mut [u8]) -> Result<usize> {
-        let at: Vec<usize> = at.iter().map(|n| usize::try_from(*n).unwrap_or(usize::MAX)).collect();
-        let inside = |(i, n): (usize, &usize)| self.chunk[i].min(n.saturating_sub(at[i]));
-        let part: Vec<usize> = self.shape.iter().enumerate().map(inside).collect();
-        if part.contains(&0) || at.iter().zip(&self.chunk).any(|(a, c)| a % c != 0) {
-            return Err(broken("a chunk lies outside of its array"));
-        }
+    /// Copies the rows of a chunk that lie in the array into the array's bytes.
+    pub fn place(&self, chunk: &StoredChunk, to: &mut [u8]) -> Result<()> {
+        let (values, at, part) = (self.unfiltered(chunk)?, &chunk.at, &chunk.part);
         let last = part.len() - 1;
         let row = part[last] * self.size;
         let rows: usize = part[..last].iter().product();
@@ -105,7 +124,7 @@ impl Chunked<'_> {
             let (from, into) = (from * self.size, into * self.size);
             to[into..into + row].copy_from_slice(&values[from..from + row]);
         }
-        Ok(rows * row)
+        Ok(())
     }
 }
 

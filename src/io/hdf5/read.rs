@@ -176,14 +176,15 @@ fn values(
     if chunked.chunk.contains(&0) || c.number(4)? != size as u64 {
         return Err(broken("its chunks have no size"));
     }
+    let (chunks, left) = match root {
+        root if bytes != 0 && root != UNDEFINED => chunked.list(source, root, bytes)?,
+        _ => (Vec::new(), bytes),
+    };
+    source.fill(left)?;
     let data = array.overwrite(element.dtype)?;
     let to = data.bytes_mut();
     filled(to);
-    match root {
-        _ if bytes == 0 => {}
-        UNDEFINED => source.fill(bytes)?,
-        root => source.fill(chunked.read(source, root, to)?)?,
-    }
+    chunks.iter().try_for_each(|chunk| chunked.place(chunk, to))?;
     settled(array, element, size)
 }
 

@@ -1,8 +1,10 @@
 //! The bytes of a file, and what may be spent on reading them.
 
-use super::chunks::MOST_PER_BYTE;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::cell::Cell;
+
+/// Bytes of arrays without values for each byte of the file; also a `.nnp` may unpack to no more.
+const MOST_FILLED_PER_BYTE: usize = 100;
 
 pub(super) fn broken(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format, what)
@@ -25,7 +27,7 @@ pub(super) struct FileBytes<'a> {
 impl<'a> FileBytes<'a> {
     pub fn new(bytes: &'a [u8], base: u64, offset_size: usize, length_size: usize) -> FileBytes<'a> {
         let structure = Cell::new(bytes.len().saturating_mul(4));
-        let filled = Cell::new(bytes.len().saturating_mul(MOST_PER_BYTE));
+        let filled = Cell::new(bytes.len().saturating_mul(MOST_FILLED_PER_BYTE));
         FileBytes { bytes, base, offset_size, length_size, structure, values: Cell::new(bytes.len()), filled }
     }
 

@@ -162,6 +162,10 @@ impl CommunicatorBackwardCallback for Callback {
         attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
     }
 
+    fn on_close_backward(&self, run: u64) -> crate::Result<()> {
+        attached(|py| self.0.call_method1(py, "_on_close_backward", (run,)).map(drop)).map_err(errors::carry)
+    }
+
     fn on_failed_backward(&self, run: u64, why: &str) {
         // The error that ended the run is what the caller gets, not one of this.
         let _ = attached(|py| self.0.call_method1(py, "_on_failed_backward", (run, why)).map(drop));

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
+
+from ..._errors import Error
 
 REMAINDER = argparse.REMAINDER
 
@@ -24,6 +29,20 @@ def add_parser(subparsers: Any, name: str, help: str, more: str = "", examples: 
         name, help=help, description=said, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     return made
+
+
+@contextlib.contextmanager
+def read_as(command: str, argument: str) -> Iterator[None]:
+    """Inside, errors of a function that reads a file name the command, and its own argument that has the path."""
+    try:
+        yield
+    except Error as error:
+        text, found = re.subn(
+            r"^\w+: argument '(path|filenames|filepath)'", f"{command}: argument '{argument}'", str(error)
+        )
+        if found:
+            raise type(error)(text) from error
+        raise
 
 
 def positive(text: str) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._errors import ArgumentError, message
+from ._arguments import read_as
 from .utility import let_data_to_variable
 
 
@@ -20,6 +21,7 @@ def open_experiment(
     exclude_parameter: bool = False,
     with_data: bool | None = True,
     context: str | None = None,
+    argument: str = "config",
 ) -> Any:
     """Make the networks of a file with all that is done with them.
 
@@ -31,6 +33,7 @@ def open_experiment(
         exclude_parameter: Whether the file's parameters are left out, so that training starts anew.
         with_data: Whether datasets can be opened; None: if there are epochs.
         context: 'cpu', 'cudnn' or 'cudnn:DEVICE'; by default what the file says, the CPU where that is not there.
+        argument: Name of the command's argument with the file, for errors.
 
     Raises:
         OSError: If a file cannot be read.
@@ -41,11 +44,13 @@ def open_experiment(
     from .utility import check_context
 
     check_context(command, context)
-    info = load(config, with_data, batch_size, exclude_parameter=exclude_parameter, context=context)
+    with read_as(command, argument):
+        info = load(config, with_data, batch_size, exclude_parameter=exclude_parameter, context=context)
     if not info.networks:
-        raise ArgumentError(message(command, "config", "a file with a network", repr(config)))
+        raise ArgumentError(message(command, argument, "a file with a network", repr(config)))
     if param:
-        load_parameters(param)
+        with read_as(command, "param"):
+            load_parameters(param)
     if not hasattr(info, "training_config"):
         info.training_config = SimpleNamespace(max_epoch=0, iter_per_epoch=0, save_best=False, monitor_interval=10)
     return info

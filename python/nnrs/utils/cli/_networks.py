@@ -19,7 +19,7 @@ def read_networks(command: str, files: Sequence[str]) -> Any:
     """
     whole = message_class("NNablaProtoBuf")()
     for file in files:
-        whole.MergeFrom(message_class("NNablaProtoBuf")._of(read_nnabla(command, file, None)[0]))
+        whole.MergeFrom(message_class("NNablaProtoBuf")._of(read_nnabla(command, file, None, "files")[0]))
     if not whole.network:
         raise ArgumentError(message(command, None, "files with a network", ", ".join(map(repr, files))))
     return whole

@@ -78,7 +78,7 @@ class Ranks:
         if self._comm is None:
             return files.enter_context(dataset.data_iterator())
         self._make_cache(dataset)
-        whole = files.enter_context(dataset.data_iterator(overwrite_cache=False))
+        whole = files.enter_context(dataset.data_iterator(from_cache=True))
         part: AbstractContextManager[Any] = whole.slice(None, self.size, self.rank)
         return files.enter_context(part)
 

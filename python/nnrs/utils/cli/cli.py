@@ -36,7 +36,7 @@ draw_graph.add_draw_graph_command
 """.split()
 _STOPPED = 130
 # Functions behind the commands, whose names tell a user nothing.
-_INNER = "FileReader|NnpLoader|load|load_parameters|plot_series|plot_time_elapsed"
+_INNER = r"FileReader|NnpLoader|SimpleGraph\.save|load|load_parameters|plot_series|plot_time_elapsed"
 
 
 def make_parser() -> argparse.ArgumentParser:

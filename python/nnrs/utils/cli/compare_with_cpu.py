@@ -12,7 +12,7 @@ import numpy as np
 from ..._errors import ArgumentError, message
 from ..._monitor_files import make_folder
 from ...logger import logger
-from ._arguments import add_parser
+from ._arguments import add_parser, read_as
 from ._experiment import backward, check_optimizers, feed, open_experiment, read_batch
 from .profile import write_table
 
@@ -40,7 +40,7 @@ def compare_with_cpu_command(args: Any) -> None:
     with parameter_scope("", {}):
         first = open_experiment("compare_with_cpu", args.config)
     with parameter_scope("", {}):
-        second = open_experiment("compare_with_cpu", args.config2)
+        second = open_experiment("compare_with_cpu", args.config2, argument="config2")
     for info in (first, second):
         check_optimizers("compare_with_cpu", info)
     context, other = first.default_context, second.default_context
@@ -117,7 +117,7 @@ def _update(o: Any, context: Any) -> None:
 
 def compare_params_command(args: Any) -> bool:
     """Print how far the parameters of two files are apart; done if they are the same within the tolerance."""
-    one, two = (_parameters(path) for path in (args.first, args.second))
+    one, two = (_parameters(name, getattr(args, name)) for name in ("first", "second"))
     if not one and not two:
         expected = "files with parameters"
         raise ArgumentError(message("compare_params", None, expected, f"none in {args.first!r} and {args.second!r}"))
@@ -129,10 +129,10 @@ def compare_params_command(args: Any) -> bool:
     return same
 
 
-def _parameters(path: str) -> dict[str, np.ndarray]:
+def _parameters(argument: str, path: str) -> dict[str, np.ndarray]:
     from ...parameter import get_parameters, load_parameters, parameter_scope
 
-    with parameter_scope("", {}):
+    with parameter_scope("", {}), read_as("compare_params", argument):
         load_parameters(path)
         return {name: v.d.copy() for name, v in get_parameters(grad_only=False).items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._errors import ArgumentError, FileError, UnsupportedError, message
-from ._arguments import add_parser
+from ._arguments import add_parser, read_as
 from ._networks import expanded, read_networks
 
 _OURS = (".nnp", ".nntxt", ".prototxt", ".protobuf", ".h5")
@@ -144,7 +144,7 @@ def _read_all(args: Any) -> tuple[Any, dict[str, Any]]:
     if args.batch_size is not None and args.batch_size > 0:
         for network in whole.network:
             network.batch_size = args.batch_size
-    with parameter_scope("", {}):
+    with parameter_scope("", {}), read_as("convert", "files"):
         for file in args.files:
             load_parameters(file)
         params = {} if args.nnp_exclude_parameter else get_parameters(grad_only=False)

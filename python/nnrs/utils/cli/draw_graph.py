@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._errors import ArgumentError, message
 from ...logger import logger
-from ._arguments import add_parser
+from ._arguments import add_parser, read_as
 
 
 def draw_graph_command(args: Any) -> None:
@@ -17,7 +17,8 @@ def draw_graph_command(args: Any) -> None:
     from ...experimental.viewers import SimpleGraph
     from ..nnp_graph import NnpLoader
 
-    loader = NnpLoader(args.input)
+    with read_as("draw_graph", "input"):
+        loader = NnpLoader(args.input)
     names = loader.get_network_names()
     if not names:
         raise ArgumentError(message("draw_graph", "input", "a file with a network", repr(args.input)))

@@ -15,7 +15,7 @@ from ..._errors import ArgumentError, FileError, FormatError, message
 from ..._files import atomic_path
 from ..._monitor_files import make_folder
 from ...logger import logger
-from ._arguments import add_parser
+from ._arguments import add_parser, read_as
 
 
 def save_param_in_txt(x: np.ndarray, filepath: str) -> None:
@@ -68,7 +68,7 @@ def decode_param_command(args: Any, **kwargs: Any) -> None:
     """Write each parameter of a file as text."""
     from ...parameter import get_parameters, load_parameters, parameter_scope
 
-    with parameter_scope("", {}):
+    with parameter_scope("", {}), read_as("decode_param", "param"):
         load_parameters(args.param)
         found = get_parameters(grad_only=False)
     if not found:

@@ -11,6 +11,7 @@ import builtins
 import importlib.machinery
 import importlib.util
 import os
+import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
@@ -68,17 +69,26 @@ def run_script(path: str, args: list[str]) -> None:
         SystemExit: If it ends with one, or with an error, which has then been printed.
     """
     sys.argv = [path, *args]
-    if os.path.isdir(path) or path.endswith(".zip"):
-        if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
-            raise FolderError(f"{path}: expected a script, got a folder without a __main__.py")
-        _as_main(lambda: runpy.run_path(path, run_name="__main__"))
+    whole = os.path.join(os.getcwd(), path)  # not abspath: behind a link ".." is another folder
+    if pkgutil.get_importer(whole) is not None:
+        _run_folder(path, whole)
         return
     source = _read(path)
     _enter(os.path.dirname(os.path.realpath(path)))
-    if not os.path.isabs(path):
-        path = os.path.join(os.getcwd(), path)  # not abspath: behind a link ".." is another folder
-    main = _main_module(path)
-    _as_main(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
+    main = _main_module(whole, importlib.machinery.SourceFileLoader("__main__", whole))
+    _as_main(lambda: exec(compile(source, whole, "exec", dont_inherit=True), main.__dict__))
+
+
+def _run_folder(path: str, whole: str) -> None:
+    """Run the module `__main__` of a folder or zip file, of which `whole` is the absolute path."""
+    spec = importlib.machinery.PathFinder.find_spec("__main__", [whole])
+    if spec is None or spec.origin is None:
+        raise FolderError(f"{path}: expected a script, got a folder without a __main__.py")
+    _enter(whole)
+    loader: Any = spec.loader
+    main = _main_module(spec.origin, loader)
+    main.__dict__.update(__spec__=spec, __package__="", __cached__=spec.cached)
+    _as_main(lambda: exec(loader.get_code("__main__"), main.__dict__))
 
 
 def _as_main(run: Callable[[], object]) -> None:
@@ -113,9 +123,8 @@ def _read(path: str) -> bytes:
     return source
 
 
-def _main_module(path: str) -> ModuleType:
+def _main_module(path: str, loader: Any) -> ModuleType:
     main = ModuleType("__main__")
-    loader = importlib.machinery.SourceFileLoader("__main__", path)
     main.__dict__.update(__file__=path, __builtins__=builtins, __loader__=loader, __cached__=None)
     sys.modules["__main__"] = main
     return main

@@ -29,6 +29,7 @@ _EXAMPLES = """examples:
 def train_command(args: Any) -> bool:
     """Train."""
     from .. import callback
+    from ._arguments import read_as
     from ._experiment import check_optimizers, open_experiment
     from ._ranks import Ranks
     from ._results import Results, load_train_state
@@ -47,7 +48,8 @@ def train_command(args: Any) -> bool:
     if ranks.is_first:
         make_folder("train", args.outdir)
     if args.param:
-        load_train_state(args.param, info)
+        with read_as("train", "param"):
+            load_train_state(args.param, info)
     results = Results(info, args.config, args.outdir) if ranks.is_first else None
     if not is_training:
         logger.log(99, "0 epoch learning. (Just save parameter.)")

@@ -11,7 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..._errors import ArgumentError, Error, FormatError, MissingPackageError, check_name, message
+from ..._errors import (
+    ArgumentError,
+    Error,
+    FormatError,
+    MissingPackageError,
+    OutOfMemoryError,
+    check_name,
+    is_of_user_code,
+    message,
+)
 from . import _dicom, _opencv, _pillow, _pypng
 from ._arrays import Image
 from ._claims import check_claim
@@ -112,7 +121,11 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
 
 
 def resize(function: str, img: Image, size: tuple[int, int], interpolate: str, by: Any = None) -> Image:
-    """The image with (width, height) `size`; the backend `by` is asked first."""
+    """The image with (width, height) `size`; the backend `by`, which has read it, is asked first."""
+    try:  # Pillow makes it row by row, until nothing is left
+        np.empty((size[1], size[0], *img.shape[2:]), img.dtype)
+    except (MemoryError, ValueError) as error:
+        raise OutOfMemoryError(message(function, "size", "an image that fits into memory", size)) from error
     return _first(function, "", "resize", lambda f: f.resize(function, img, size, interpolate), by=by)
 
 
@@ -126,9 +139,11 @@ def _first(function: str, ending: str, task: str, call: Callable[[Any], T], name
         except MemoryError:
             raise
         except Exception as error:  # decoders raise all kinds, by what the bytes happen to be
+            if is_of_user_code(error):
+                raise
             errors.append((backend.name, error))
         else:
-            _used = backend
+            _used = _used if by is not None else backend
             return result
     raise _failure(function, errors, name)
 
@@ -143,14 +158,15 @@ def _candidates(ending: str, task: str) -> Iterator[Backend]:
 
 
 def _failure(function: str, errors: list[tuple[str, Exception]], file: str) -> Exception:
+    """The error for a `file` that none can read; for what else none can do, if that has no name."""
     if not errors:
         expected = "images need the package Pillow (or opencv-python-headless or pypng)"
         return MissingPackageError(message(function, None, expected, hint="pip install 'nnrs[image]'"))
     ours = [error for _, error in errors if isinstance(error, Error)]
-    if ours and function != "imread" or len(ours) == len(errors) == 1:
+    if ours and not file or len(ours) == len(errors) == 1:
         return ours[0]
     reasons = "; ".join(f"{name}: {_words(error)}" for name, error in errors)
-    if function == "imread":
+    if file:
         return FormatError(message(function, "path", f"{file} is no image that can be read ({reasons})"))
     return ArgumentError(message(function, "img", f"no backend can do that ({reasons})"))
 
