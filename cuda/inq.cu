@@ -19,11 +19,11 @@ __device__ inline double power(int e) {
   return e >= -1074 ? __longlong_as_double(1ll << (e + 1074)) : 0;
 }
 
-// The exponent of a finite number that is not 0, and whether it lies above 3/2 of its power, or at it.
-__device__ inline int exponent(double v, bool at_too) {
-  const int e = (int)((u64)__double_as_longlong(v) >> 52 & 0x7ff) - 1023;
-  const double limit = 1.5 * power(e);
-  return v > limit || (at_too && v == limit) ? e + 1 : e;
+// The exponent of the power of two that is 2/3 to 4/3 of a positive number, by its logarithm in single precision, as on the
+// host; log2(3/2) itself counts as above with `up`.
+__device__ inline int exponent(double size, bool up) {
+  const float log = (float)log2(size), whole = floorf(log), part = log - whole, halfway = 0.5849625f;
+  return (int)whole + (part > halfway || (up && part == halfway));
 }
 
 // The power of two for a weight, from 3/4 of it to below 3/2, of `count` up to the one for `largest`; or 0. NaN stays.
@@ -33,7 +33,7 @@ __device__ inline double level(double w, double largest, int count) {
   if (size != size) return w;
   const int most = exponent(largest, false), least = most + 1 - count;
   if (size < power(least - 1)) return 0;
-  int e = exponent(size, true);
+  int e = exponent(size < power(most) ? size : power(most), true);
   e = e < least ? least : e > most ? most : e;
   return w < 0 ? -power(e) : power(e);
 }

@@ -93,6 +93,26 @@ __device__ constexpr int numbers(Taking taking) { return taking == SINGLE ? 1 : 
 __device__ constexpr int channels_of(Taking taking) { return taking == ACROSS ? 4 : 1; }
 __device__ constexpr int each_of(Taking taking) { return taking == ALONG ? 4 : 1; }
 
+// Whether squares were too large for their type, so that they are to be summed up in double.
+template <class R>
+__device__ inline bool overflowed(const Moments &m) {
+  return sizeof(R) < sizeof(double) && !(fabs(m.squares) < __longlong_as_double(0x7ff0000000000000ll));
+}
+
+// The moments of number k of each place, or of all numbers of each place, in double.
+template <Taking T>
+__device__ inline Moments wide_moments(const void *x, int type, Channel c, long long j, long long end, int size, int k) {
+  const int N = numbers(T);
+  Moments m = {0, 0, 0};
+  for (; j < end; c.next(), j += size) {
+    double v[N];
+    fetch_at(x, type, c.index, v);
+    for (int i = 0; i < N; ++i)
+      if (T != ACROSS || i == k) m = Merge()(m, Moments{1, v[i], 0});
+  }
+  return m;
+}
+
 // `channels`, `inner` and `count` in places.
 template <class R, Taking T>
 __device__ inline void moments(const void *x, int type, long long channels, long long inner, long long count, int size,
@@ -102,13 +122,14 @@ __device__ inline void moments(const void *x, int type, long long channels, long
   Part part(blockIdx.y, gridDim.y, count);
   Moments m[C];
   for (int k = 0; k < C; ++k) m[k] = {0, 0, 0};
-  long long j = team.row < channels ? part.begin + team.rank : part.end;
+  const long long begin = team.row < channels ? part.begin + team.rank : part.end;
+  long long j = begin;
   Channel c(team.row, channels, inner, j, team.size);
   while (j < part.end) {
     Shifted<R> run[C];
-    R begin[N];
-    fetch_at(x, type, c.index, begin);
-    for (int k = 0; k < C; ++k) run[k].start(begin[k]);
+    R shift[N];
+    fetch_at(x, type, c.index, shift);
+    for (int k = 0; k < C; ++k) run[k].start(shift[k]);
     for (int done = 0; done < RUN && j < part.end; done += B * each_of(T)) {
       R v[B][N];
       bool there[B];
@@ -123,6 +144,10 @@ __device__ inline void moments(const void *x, int type, long long channels, long
         for (int k = 0; k < N; ++k) run[T == ACROSS ? k : 0].add(v[u][k], there[u]);
     }
     for (int k = 0; k < C; ++k) m[k] = Merge()(m[k], run[k].moments());
+  }
+  for (int k = 0; k < C; ++k) {
+    if (!overflowed<R>(m[k])) continue;
+    m[k] = wide_moments<T>(x, type, Channel(team.row, channels, inner, begin, team.size), begin, part.end, team.size, k);
   }
   for (int k = 0; k < C; ++k) {
     Moments whole = all(m[k], team, Merge());
@@ -425,6 +450,11 @@ __device__ inline void rows_forward(const void *x, int from, void *y, int to, co
       for (int u = 0; u < BATCH; ++u) run.add(v[u], j + u * team.size < end);
     }
     m = Merge()(m, run.moments());
+  }
+  if (overflowed<R>(m)) {
+    m = {0, 0, 0};
+    for (long long j = team.rank; j < end; j += team.size)
+      m = Merge()(m, Moments{1, fetch_real<double>(x, from, base + j), 0});
   }
   m = all(m, team, Merge());
   double variance = m.squares / (double)n, inv = 1 / sqrt(variance + eps);

@@ -12,7 +12,11 @@ struct Sampling {
   double cubic;
   int cut;
 
-  __device__ double place(long long j) const { return (scale * (double)j + shift) / by; }
+  __device__ double place(long long j) const {
+    if (!cut) return (scale * (double)j + shift) / by;
+    const float last = (float)(n - 1);
+    return (float)shift * last + (float)j * (float)scale * last / (float)by;
+  }
   __device__ bool outside(double p) const { return cut && !(p >= 0 && p <= (double)(n - 1)); }
 
   __device__ long long clamped(double i) const {

@@ -51,8 +51,6 @@ def test_every_module_of_nnabla_is_there() -> None:
 # Modules whose parts are cut otherwise, and names that stay out, and why; docs/missing.md says so to users.
 APART = r"(backward_function|utils\.cli|utils\.converter|utils\.(audio|image)_utils)\..*"
 OUT = {
-    r"backward_functions .*(_grad_backward|_backward_backward)": "no rule of its own: a gradient is a graph",
-    r"backward_functions (einsum|fused_|sync_).*": "made of other functions, whose rules they have",
     r"(function_bases|functions|normalization_functions) FUNCTION_API_(BODY|HEADER)": "templates of generated code",
     r"context (context_level|current_ctx)|core\.graph_def (previous|proto)_graph_builder|grad registry": "state itself",
     r"function Dummy|utils\.callback module.*|utils\.progress .*|utils\.py23_compatible .*": "left over",

@@ -66,7 +66,11 @@ def _scaled(shape: Sequence[int], scale: Any, channel_last: bool) -> list[int]:
     last = sizes[len(sizes) - len(factors) :]
     if not all(isinstance(f, Real) and math.isfinite(float(f) * n) for f, n in zip(factors, last, strict=True)):
         raise ArgumentError(message("interpolate", "scale", "numbers", scale))
-    return [math.floor(float(f) * n) for f, n in zip(factors, last, strict=True)]
+    scaled = [math.floor(float(f) * n) for f, n in zip(factors, last, strict=True)]
+    if not all(1 <= n <= 2**31 for n in scaled):
+        expected = f"factors that make sizes from 1 to {2**31} of {tuple(last)}"
+        raise ArgumentError(message("interpolate", "scale", expected, f"{scale}, which make {tuple(scaled)}"))
+    return scaled
 
 
 def stft(

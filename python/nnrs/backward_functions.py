@@ -6,6 +6,7 @@ is built of differentiable functions gives derivatives of any order. `Variable.b
 
 from __future__ import annotations
 
+import re
 from collections import UserDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from . import _core
 from ._core import Variable
 from ._errors import ArgumentTypeError, describe, message
+from ._gradient_rules import ARGUMENT_NAMES, CLASS_NAMES, OTHERS, gradient_rules, named
 from ._missing import missing_name
 
 Rule = Callable[..., Variable | Sequence[Variable | None] | None]
@@ -31,13 +33,7 @@ def _own_rule(class_name: str, name: str, argument_names: list[str]) -> Rule:
         *given: Any,
         **arguments: Any,
     ) -> Any:
-        if len(given) > len(argument_names):
-            expected = f"at most {len(argument_names)} arguments of the function, {argument_names}"
-            raise ArgumentTypeError(message(here, None, f"expected {expected}, got {len(given)}"))
-        for argument, value in zip(argument_names, given, strict=False):
-            if argument in arguments:
-                raise ArgumentTypeError(message(here, argument, "one value", "one by position and one by keyword"))
-            arguments[argument] = value
+        arguments = named(here, argument_names, given, arguments)
         x = [Variable(s) if v is None else v for v, s in zip(inputs, input_shapes, strict=True)]
         made = _core.own_rule(class_name, list(grad_inputs), x, list(outputs), arguments)
         return made[0] if len(made) == 1 else tuple(made)
@@ -47,11 +43,11 @@ def _own_rule(class_name: str, name: str, argument_names: list[str]) -> Rule:
     return rule
 
 
-_CLASS_NAMES: dict[str, str] = {entry["name"]: entry["class_name"] for entry in _core.registry()}
 _OWN: dict[str, Rule] = {
-    entry["class_name"]: _own_rule(entry["class_name"], entry["name"], [argument for argument, *_ in entry["args"]])
-    for entry in _core.registry()
+    class_name: _own_rule(class_name, name, ARGUMENT_NAMES[name]) for name, class_name in CLASS_NAMES.items()
 }
+# Those that nnrs does not use itself, and that are called by their names alone.
+_FURTHER: dict[str, Rule] = {**gradient_rules(), **OTHERS}
 
 
 class _Registry(UserDict[str, Rule]):
@@ -91,9 +87,20 @@ Each is called as `register` says. An own rule may be called from one that is re
 """
 
 
+def _names_of(module: str) -> list[str]:
+    """The rules of a module of `nnrs.backward_function`: that of its function, and those of this one's gradients."""
+    own = [f"{module}_backward"] if module in CLASS_NAMES else []
+    return own + [
+        f"{name}_backward" for name in _FURTHER if re.fullmatch(f"{module}(_data_grad|_filter_grad|_backward)?", name)
+    ]
+
+
 def __getattr__(name: str) -> Any:
-    if (function := name.removesuffix("_backward")) != name and function in _CLASS_NAMES:
-        return _OWN[_CLASS_NAMES[function]]
+    if (function := name.removesuffix("_backward")) != name:
+        if function in CLASS_NAMES:
+            return _OWN[CLASS_NAMES[function]]
+        if function in _FURTHER:
+            return _FURTHER[function]
     raise missing_name(__name__, name)
 
 

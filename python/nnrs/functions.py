@@ -4933,11 +4933,11 @@ _RANDINT = _index('randint')
 
 @_checked
 def randint(low: int = 0, high: int = 1, shape: Sequence[int] = (), seed: int = -1, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> Variable:
-    """Random integers, at least `low` and less than `high`.
+    """Random integers of int32, at least `low` and less than `high`.
 
     Args:
-        low: The lower bound.
-        high: The upper bound.
+        low: The lower bound, -2^31 or more.
+        high: The upper bound, at most 2^31 - 1.
         shape: Shape of the result.
         seed: Seed of this function; -1: the global random stream.
         n_outputs: Not used; NNabla's.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from function.case import Case, Error
+from function.case import Case, Error, normal
 
 
 def reference(
@@ -72,6 +72,18 @@ CASES = [
     ),
     Case(inputs=[(3, 20, 70), (1, 20, 1), (1, 20, 1)], args={"num_groups": 5}, second=False, name="long rows"),
     Case(inputs=[[[[np.nan, 1.0], [2.0, 3.0]]], None, None], args={"num_groups": 2}, differentiable=False, name="NaN"),
+    *(
+        Case(
+            inputs=[normal(*shape, scale=1e30), None, None],
+            args={"num_groups": 2},
+            differentiable=False,
+            types=("float", "double", "bfloat16"),
+            name=f"large numbers, {shape}",
+            oracle=False,
+            reason="NNabla gives NaN",
+        )
+        for shape in ((2, 4, 3), (2, 4, 5000))
+    ),
 ]
 ERRORS = [
     Error(

@@ -69,6 +69,36 @@ def fixing(
     )
 
 
+# For exponents e: how many float32 above 3/2 of 2**e the first one is that NNabla 1.39 takes for 2**(e + 1), as largest
+# weight and beside a larger one. It compares logarithms in float32.
+HALFWAY = {-100: (20, 20), -50: (4, 4), -20: (-5, -5), -10: (-1, -1), -6: (1, 1), -3: (0, 0), -1: (1, 0), 0: (1, 0),
+           1: (1, 0), 2: (0, 0), 5: (1, 1), 10: (-1, -1), 20: (-5, -5), 50: (4, 4), 100: (20, 20)}  # fmt: skip
+
+
+def above(e: int, count: int) -> float:
+    return float((np.array([1.5 * 2.0**e], np.float32).view(np.int32) + np.int32(count)).view(np.float32)[0])
+
+
+def halfway() -> list[np.ndarray]:
+    """Weights of three layers for each exponent: the last one down, the first one up, and both beside a large one."""
+    weights = []
+    for e, (largest, other) in HALFWAY.items():
+        weights += [[[above(e, largest - 1)]], [[above(e, largest)]]]
+        weights += [[[above(e, other - 1), above(e, other), 8 * 2.0**e]]]
+    return [np.array(w) for w in weights]
+
+
+def all_fixed(F: Any, *inputs: Any, **args: Any) -> list[Any]:
+    x, one, three, *weights = inputs
+    return [F.inq_affine(x, w, three if w.size == 3 else one, **args) for w in weights]
+
+
+def down_and_up(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+    for i, e in enumerate(HALFWAY):
+        down, up, both = (np.asarray(y, np.float64).ravel() / 2.0**e for y in outputs[3 * i : 3 * i + 3])
+        assert (down.tolist(), up.tolist(), both.tolist()) == ([1], [2], [1, 2, 8]), e
+
+
 W = np.random.default_rng(3).permutation(np.linspace(-1, 1.3, 12)).reshape(3, 4)
 NONE, SOME = np.zeros_like(W), (np.arange(W.size).reshape(W.shape) % 3 == 1) * 1.0
 LAZY = {"oracle_grad": False, "reason": "NNabla has no gradient of a gradient here"}
@@ -98,6 +128,16 @@ CASES = [
     fixing("two bits", SOME, bits=2),
     fixing("five bits", NONE, bits=5, at=(3, 0)),
     fixing("random", NONE, algorithm="random", at=(0, 4), seed=5),
+    Case(
+        name="halfway between powers",
+        inputs=[[[1.0]], np.ones((1, 1)), np.ones((1, 3)), *halfway()],
+        args={"num_bits": 6, "inq_iterations": (5,)},
+        mutates=True,
+        check=down_and_up,
+        call=all_fixed,
+        differentiable=False,
+        types=("float", "double"),
+    ),
     fixing("random, the rest", SOME, algorithm="random"),
 ]
 ERRORS = [

@@ -105,7 +105,17 @@ ERRORS = [
         inputs=[(2, 3)], args={"scale": (1, 1, 1)}, match="argument 'x'", name="factors", oracle=False, reason="dies"
     ),
     Error(inputs=[(2, 3)], args={"output_size": (0,)}, match="argument 'output_size'", oracle=False, reason="no error"),
-    Error(inputs=[(2, 3)], args={"scale": (0.1,)}, match="argument 'output_size'", oracle=False, reason="no error"),
+    *(
+        Error(
+            inputs=[(2, 3)],
+            args={"scale": (scale, 1)},
+            match=rf"argument 'scale': .* 1 to 2147483648 of \(2, 3\), got .* make \({size}, 3\)",
+            name=f"scale {scale}",
+            oracle=False,
+            reason="no error",
+        )
+        for scale, size in ((0.1, 0), (-1, -2), (1e10, 20000000000))
+    ),
     Error(inputs=[(2, 3)], args={"output_size": ()}, match="argument 'output_size'", oracle=False, reason="no error"),
     Error(inputs=[(2, 0)], args={"output_size": (2,)}, match="argument 'x'", oracle=False, reason="dies"),
     Error(inputs=[(2, 3)], args={"output_size": (2,), "mode": "cubic"}, match="argument 'mode'"),

@@ -41,7 +41,30 @@ def reference(
 
 SPEC = {"window_size": 8, "stride": 4, "fft_size": 8}
 NO_DEFAULT = "NNabla wants pad_mode='constant'"
+
+
+def in_one_frame(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+    """What is NaN in one bin of the second of three frames is in all samples of this frame."""
+    np.testing.assert_array_equal(np.isnan(outputs[0]), [[False] * 8 + [True] * 8 + [False] * 8])
+
+
+def second(value: float) -> list[list[list[float]]]:
+    """Five bins of three frames."""
+    return [[[1.0, value if k == 2 else 1.0, 1.0] for k in range(5)]]
+
+
 CASES = [
+    *(
+        Case(
+            inputs=[second(real), second(imaginary)],
+            args={"window_size": 8, "stride": 8, "fft_size": 8, "window_type": "rectangular", "center": False}
+            | {"pad_mode": "constant"},
+            name=f"NaN in one bin, {real}, {imaginary}",
+            differentiable=False,
+            check=in_one_frame,
+        )
+        for real, imaginary in ((np.nan, 1.0), (1.0, np.nan))
+    ),
     Case(inputs=[(2, 5, 4), (2, 5, 4)], args=SPEC, tolerance=WIDE, oracle=False, reason=NO_DEFAULT),
     Case(inputs=[(2, 5, 4), (2, 5, 4)], args={**SPEC, "pad_mode": "constant"}, name="constant", tolerance=WIDE),
     Case(

@@ -18,8 +18,9 @@ def place(mode: str, n: int, m: int, factor: float, first: float, end: float) ->
     if mode == "tf_half_pixel_for_nn":
         return lambda j: (j + 0.5) / factor if factor != 1 else j
     if mode == "tf_crop_and_resize":
-        middle = (first + end) / 2 * (n - 1)
-        return lambda j: (first + j * (end - first) / (m - 1)) * (n - 1) if m > 1 else middle
+        f = np.float32  # in which NNabla decides what is at an element, or beyond the ends
+        begin, size, last, middle = f(first), f(end) - f(first), f(n - 1), f(0.5) * (f(first) + f(end))
+        return lambda j: float(begin * last + f(j) * size * last / f(m - 1) if m > 1 else middle * last)
     if mode == "pytorch_half_pixel" and m == 1:
         return lambda j: 0.0
     return lambda j: (j + 0.5) / factor - 0.5
@@ -114,6 +115,16 @@ CASES = [
             f"crop {mode}", roi=(0, 0, 0.2, 1, 1, 1.4), sizes=(1, 1, 8), mode=mode, extrapolation_value=-7.0, **CROP
         )
         for mode in MODES
+    ),
+    *(
+        forward(f"crop at elements, {way}", (1, 1, n), roi=(0, 0, *roi), nearest_mode=way, **size, **CROP)
+        for way in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+        for n, roi, size in (
+            (6, (0.2, 1, 1, 0.8), {"scales": (1, 1, 0.7)}),
+            (11, (0.6, 1, 1, 0.7), {"sizes": (1, 1, 8)}),
+            (8, (0.6, 1, 1, 0.4), {"sizes": (1, 1, 17)}),
+            (11, (0.1, 1, 1, 0.3), {"sizes": (1, 1, 1)}),
+        )
     ),
     forward("to one element", sizes=(1, 1, 1), mode="linear"),
     forward(

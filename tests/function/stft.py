@@ -61,6 +61,17 @@ def reference(
 
 SPEC = {"window_size": 8, "stride": 4, "fft_size": 8}
 WIDE = {"half": 2e-2, "bfloat16": 1e-1}
+
+
+def in_one_frame(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
+    """NaN or an infinity in the second of three frames is in all of its bins, also where an imaginary part is 0."""
+    for y in outputs:
+        assert y.shape == (1, 5, 3)
+        np.testing.assert_array_equal(np.isfinite(y), np.broadcast_to([True, False, True], y.shape))
+        if np.isnan(inputs[0]).any():
+            assert np.isnan(y[..., 1]).all()
+
+
 CASES = [
     Case(inputs=[(2, 16)], args=SPEC, tolerance=WIDE, reshaped=[(1, 20)]),
     Case(
@@ -111,6 +122,16 @@ CASES = [
         name="many frames",
         types=("float", "double"),
         differentiable=False,
+    ),
+    *(
+        Case(
+            inputs=[[[1.0] * 11 + [value] + [1.0] * 12]],
+            args={"window_size": 8, "stride": 8, "fft_size": 8, "window_type": "rectangular", "center": False},
+            name=f"{value}",
+            differentiable=False,
+            check=in_one_frame,
+        )
+        for value in (np.nan, np.inf)
     ),
     Case(inputs=[(0, 16)], args=SPEC, name="empty", differentiable=False, oracle=False, reason="NNabla dies"),
 ]

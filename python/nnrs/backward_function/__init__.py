@@ -1,4 +1,5 @@
-"""Gradient rules under NNabla's module names: `nnrs.backward_function.affine` has `affine_backward`.
+"""Gradient rules under NNabla's module names: `nnrs.backward_function.affine` has `affine_backward`,
+and the rules of what that is made of in NNabla, `affine_data_grad_backward` and `affine_filter_grad_backward`.
 
 They are those of `nnrs.backward_functions`; a module is made when it is imported.
 """
@@ -24,13 +25,18 @@ class _Rules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         package, _, name = fullname.rpartition(".")
         if package != __name__:
             return None
-        if hasattr(backward_functions, f"{name}_backward"):
+        if backward_functions._names_of(name):
             return importlib.machinery.ModuleSpec(fullname, self)
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        rule = f"{module.__name__.rpartition('.')[2]}_backward"
-        setattr(module, rule, getattr(backward_functions, rule))
+        for rule in backward_functions._names_of(module.__name__.rpartition(".")[2]):
+            setattr(module, rule, getattr(backward_functions, rule))
+        from .backward_function import CLASSES
+
+        for made in CLASSES.get(module.__name__.rpartition(".")[2], ()):
+            made.__module__ = module.__name__
+            setattr(module, made.__name__, made)
 
 
 sys.meta_path.append(_Rules())

@@ -22,6 +22,14 @@ fn above(ordered: bool, high: impl std::fmt::Display) -> Result<()> {
     if ordered { Ok(()) } else { Err(Error::arg("high", "a number larger than `low`").actual(high)) }
 }
 
+/// Whole numbers are int32, as in NNabla.
+fn in_int32(argument: &str, bound: i64) -> Result<()> {
+    match i32::try_from(bound) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::arg(argument, format!("a number of int32, {} to {}", i32::MIN, i32::MAX)).actual(bound)),
+    }
+}
+
 fn nonzero(sigma: f64) -> Result<()> {
     if sigma != 0.0 { Ok(()) } else { Err(Error::arg("sigma", "a number other than 0").actual(sigma)) }
 }
@@ -75,12 +83,12 @@ impl Function for Randn {
 }
 
 function! {
-    /// Random integers, at least `low` and less than `high`.
+    /// Random integers of int32, at least `low` and less than `high`.
     Randint randint in Random, any_device
     inputs { }
     args {
-        low: i64 = 0, "The lower bound.";
-        high: i64 = 1, "The upper bound.";
+        low: i64 = 0, "The lower bound, -2^31 or more.";
+        high: i64 = 1, "The upper bound, at most 2^31 - 1.";
         shape: List = List::default(), "Shape of the result.";
         seed: RandomSeed = RandomSeed::default(), "Seed of this function; -1: the global random stream."
     }
@@ -89,6 +97,8 @@ function! {
 
 impl Function for Randint {
     fn resolve(&self, _x: &[Shape]) -> Result<Resolved> {
+        in_int32("low", self.low)?;
+        in_int32("high", self.high)?;
         above(self.low < self.high, self.high)?;
         resolve(&self.shape, &self.seed, Kind::Integers { low: self.low, high: self.high })
     }

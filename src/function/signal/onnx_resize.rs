@@ -80,13 +80,13 @@ impl ONNXResize {
         }
     }
 
-    /// Where axis `a` of an array of `axes` axes begins and ends.
-    fn crop(&self, a: usize, axes: usize) -> Result<(f64, f64)> {
-        if self.roi.len() != 2 * axes || self.roi.iter().any(|v| !v.is_finite()) {
+    /// Where axis `a` of an array of `axes` axes begins and ends, in single precision, as NNabla has it.
+    fn crop(&self, a: usize, axes: usize) -> Result<(f32, f32)> {
+        if self.roi.len() != 2 * axes || self.roi.iter().any(|v| !(*v as f32).is_finite()) {
             let expected = format!("{} numbers, where each axis begins and then where each ends", 2 * axes);
             return Err(Error::arg("roi", expected).actual(format!("{:?}", self.roi)));
         }
-        Ok((self.roi[a], self.roi[axes + a]))
+        Ok((self.roi[a] as f32, self.roi[axes + a] as f32))
     }
 
     fn line(&self, a: usize, axes: usize, n: usize, (m, factor): (usize, f64)) -> Result<Line> {
@@ -103,10 +103,10 @@ impl ONNXResize {
             "tf_half_pixel_for_nn" if whole => Ok(Line::new(2.0 * n as f64, n as f64, 2.0 * m as f64)),
             "tf_half_pixel_for_nn" => Ok(Line::new(2.0, 1.0, 2.0 * factor)),
             "tf_crop_and_resize" => {
-                let ((first, end), last) = (self.crop(a, axes)?, n as f64 - 1.0);
+                let (first, end) = self.crop(a, axes)?;
                 Ok(match m {
-                    1 => Line::new(0.0, (first + end) * last, 2.0),
-                    m => Line::new((end - first) * last, first * last * (m as f64 - 1.0), m as f64 - 1.0),
+                    1 => Line::new(0.0, (0.5 * (first + end)).into(), 1.0),
+                    m => Line::new((end - first).into(), first.into(), m as f64 - 1.0),
                 })
             }
             mode => Err(Error::arg("coordinate_transformation_mode", PLACES).actual(format!("'{mode}'"))),

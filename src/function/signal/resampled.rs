@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 /// Sizes along an axis at most: their products stay whole numbers in double.
 const MOST: i64 = 1 << 31;
 
-/// The place of element j of an axis that was resampled is `(scale j + shift) / by`.
+/// The place of element j of an axis that was resampled is `(scale j + shift) / by`, or, where it is cut, what [`Sampling`] says.
 pub struct Line {
     pub scale: f64,
     pub shift: f64,

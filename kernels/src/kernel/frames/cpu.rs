@@ -9,6 +9,7 @@ use crate::pool::tasks::{self, Shared};
 use crate::simd;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Neighbouring frames whose spectra are turned together: they lie beside each other in the result.
@@ -78,6 +79,12 @@ impl Frames {
     }
 }
 
+/// Whether v is a number. A transform leaves out products with what is 0 or known otherwise: NaN and infinities would not reach
+/// all that they are part of. Where a frame has one, its transform is NaN.
+fn is_finite<T: Real>(v: T) -> bool {
+    v.to_f64().is_finite()
+}
+
 /// The spectra of one signal with its border.
 fn spectra<T: Sampled>(
     s: &Frames,
@@ -98,6 +105,10 @@ fn spectra<T: Sampled>(
                 let samples = &signal[(from + k) * s.stride..][..size];
                 frame.iter_mut().zip(samples.iter().zip(window)).for_each(|(f, (&x, &w))| *f = x * w);
                 plan.0.process_with_scratch(&mut frame, complex(spectrum), complex(room)).expect("the plan's sizes");
+                // The sum is finite where all samples are, or has overflowed.
+                if !is_finite(spectrum[0]) && samples.iter().zip(window).any(|(&x, &w)| !is_finite(x * w)) {
+                    spectrum.fill(<T as Element>::from_f64(f64::NAN));
+                }
             }
         });
         for bin in 0..bins {
@@ -149,6 +160,12 @@ fn sum<T: Sampled>(
     let frames = s.over(first).start..s.over(last).end;
     let mut spectra = Scratch::filled(2 * bins * TOGETHER, <T as Real>::ZERO);
     let mut frame = Scratch::filled(size, <T as Real>::ZERO);
+    let has_infinite = |f: usize| {
+        let of = |part: usize, mut bins: Range<usize>| {
+            bins.any(|b| y[part].is_some_and(|y| !is_finite(y[b * s.frames + f])))
+        };
+        of(0, 0..bins) || of(1, 1..size.div_ceil(2))
+    };
     for from in frames.clone().step_by(TOGETHER) {
         let count = TOGETHER.min(frames.end - from);
         for bin in 0..bins {
@@ -166,6 +183,10 @@ fn sum<T: Sampled>(
             for (k, spectrum) in spectra.chunks_exact_mut(2 * bins).take(count).enumerate() {
                 let spectrum: &mut [Complex<T>] = complex(spectrum);
                 plan.1.process_with_scratch(spectrum, &mut frame, complex(room)).expect("the plan's sizes");
+                // Real parts are all in the first number, imaginary ones in the second.
+                if !frame.iter().take(2).all(|&v| is_finite(v)) && has_infinite(from + k) {
+                    frame.fill(<T as Element>::from_f64(f64::NAN));
+                }
                 let start = (from + k) * s.stride;
                 let (skip, to) = (first.saturating_sub(start), start.saturating_sub(first));
                 let parts = frame.iter().zip(window).skip(skip);

@@ -20,9 +20,15 @@ fn power(exponent: i32) -> f64 {
     f64::from(exponent).exp2()
 }
 
-/// The exponent of a finite number that is not 0.
-fn exponent(v: f64) -> i32 {
-    (v.to_bits() >> 52 & 0x7ff) as i32 - 1023
+/// log2(3/2)
+const LOG_HALFWAY: f32 = 0.584_962_5;
+
+/// The exponent of the power of two that is 2/3 to 4/3 of a positive number, by its logarithm in single precision, as NNabla
+/// compares: a number at 3/2 of a power, or a few roundings from it, may belong to either side. `up` where it counts as above.
+fn exponent(size: f64, up: bool) -> i32 {
+    let log = size.log2() as f32;
+    let part = log - log.floor();
+    log.floor() as i32 + (part > LOG_HALFWAY || up && part == LOG_HALFWAY) as i32
 }
 
 /// The powers of two that weights become: those of exponents from `least` to `most`.
@@ -34,9 +40,8 @@ struct Levels {
 impl Levels {
     /// For weights of which the largest magnitude is `largest`; none for zeros.
     fn new(largest: f64, bits: u32) -> Option<Levels> {
-        let e = exponent(largest);
-        let most = if largest > 1.5 * power(e) { e + 1 } else { e };
-        (largest > 0.0).then_some(Levels { least: most + 1 - count(bits) as i32, most })
+        let most = exponent(largest, false);
+        (largest > 0.0).then(|| Levels { least: most + 1 - count(bits) as i32, most })
     }
 
     /// The level for a weight: a power of two, from 3/4 of it to below 3/2, or 0 below half the least one. NaN stays.
@@ -48,8 +53,7 @@ impl Levels {
         if size < power(self.least - 1) {
             return 0.0;
         }
-        let e = exponent(size);
-        let e = if size >= 1.5 * power(e) { e + 1 } else { e };
+        let e = exponent(size.min(power(self.most)), true);
         power(e.clamp(self.least, self.most)).copysign(w)
     }
 }

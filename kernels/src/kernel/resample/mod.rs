@@ -31,7 +31,8 @@ pub enum Way {
     CubicInside,
 }
 
-/// How an axis of `n` elements becomes one of `m`: element j is at the place `(scale j + shift) / by` of the axis.
+/// How an axis of `n` elements becomes one of `m`: element j is at the place `(scale j + shift) / by` of the axis; where the axis
+/// is cut, at `shift (n - 1) + j scale (n - 1) / by`, in single precision, since NNabla decides so what is at an element or beyond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     pub n: usize,
@@ -55,6 +56,11 @@ pub struct Taps {
 
 impl Sampling {
     fn place(&self, j: usize) -> f64 {
+        if self.cut {
+            let [j, last, scale, shift, by] =
+                [j as f32, (self.n - 1) as f32, self.scale as f32, self.shift as f32, self.by as f32];
+            return (shift * last + j * scale * last / by) as f64;
+        }
         (self.scale * j as f64 + self.shift) / self.by
     }
 
@@ -66,7 +72,7 @@ impl Sampling {
 
     /// Each element stays what and where it is.
     pub fn is_identity(&self) -> bool {
-        self.n == self.m && self.scale == self.by && self.shift == 0.0
+        self.n == self.m && self.scale == if self.cut { 1.0 } else { self.by } && self.shift == 0.0
     }
 
     fn clamped(&self, i: f64) -> usize {

@@ -3,7 +3,7 @@
 // Loops run over many arrays side by side.
 #![allow(clippy::needless_range_loop)]
 
-use super::{ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments};
+use super::{ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments, wide_moments};
 use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
@@ -83,6 +83,9 @@ impl Columns<'_> {
             let block = ColumnSums { before, n, mean: &mean, rest: &rest, squares: &squares };
             block.merge(&mut total, &mut deviation);
             before += n;
+        }
+        for (k, deviation) in deviation.iter_mut().enumerate().filter(|(_, d)| !d.is_finite()) {
+            [total[k], *deviation] = wide_moments(self.unit.outer.clone().map(|o| self.row(x, o)[k]));
         }
         for (i, out) in out.iter_mut().enumerate() {
             let at = i * self.c.inner;

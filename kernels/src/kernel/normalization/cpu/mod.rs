@@ -173,6 +173,15 @@ fn merge_moments(total: &mut ChannelPair, a: f64, more: &ChannelPair, b: f64) {
     total[1] += more[1] + delta * delta * a * part;
 }
 
+/// Mean and squared deviation of numbers whose squares may be too large for their own type.
+#[cold]
+#[inline(never)]
+fn wide_moments<T: Real>(x: impl Iterator<Item = T> + Clone) -> ChannelPair {
+    let wide = x.map(|v| v.to_f64());
+    let mean = wide.clone().sum::<f64>() / wide.clone().count() as f64;
+    [mean, wide.map(|v| (v - mean) * (v - mean)).sum()]
+}
+
 fn add(total: &mut ChannelPair, _a: f64, more: &ChannelPair, _b: f64) {
     (total[0], total[1]) = (total[0] + more[0], total[1] + more[1]);
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::vectors::{self, VectorAccumulator};
-use super::{BLOCK, ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments};
+use super::{BLOCK, ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments, wide_moments};
 use crate::array::Output;
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
@@ -105,6 +105,9 @@ unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut ChannelP
             merge_moments(total, before, &[mean.to_f64() + rest / n, squares - rest * rest / n], n);
         }
     }
+    if !total[1].is_finite() {
+        *total = wide_moments((0..s.rows).flat_map(|o| x[s.row(o)].iter().copied()));
+    }
 }
 
 /// Adds mean and squared deviation of neighbouring numbers to those of the `before` elements before them.
@@ -113,7 +116,7 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
     for x in x.chunks(BLOCK) {
         let n = x.len() as f64;
         // SAFETY: the caller is inside `enter`.
-        let found = unsafe {
+        let mut found = unsafe {
             let (mut sum, mut rest, mut squares) =
                 (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
             vectors::add::<T, L>(x, &mut sum);
@@ -122,6 +125,9 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
             let rest = rest.total::<L>();
             [mean.to_f64() + rest / n, squares.total::<L>() - rest * rest / n]
         };
+        if !found[1].is_finite() {
+            found = wide_moments(x.iter().copied());
+        }
         merge_moments(total, before, &found, n);
         before += n;
     }
