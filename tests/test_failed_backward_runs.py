@@ -313,33 +313,79 @@ def test_two_communicators():
     check(run_threads(3, work), [sum(np.exp(np.sin(v)) for v in (1, 2, 3))])
 
 
-def test_a_process_that_shares_no_gradients_with_the_one_that_fails():
-    """Rows add gradients up, columns what is in a hook: who is in the failing one's column alone is told, too."""
+def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False):
+    """Rows add gradients up, columns what is in a hook; `fails` is (rank, step).
+
+    Rank 0's row makes `warm_up` runs before; with `common` all have a callback without gradients.
+    """
+    for i, ranks in enumerate([*rows, *columns]):
+        comm.new_group((f"g{i}", ranks))
+    row = next(i for i, ranks in enumerate(rows) if comm.rank in ranks)
+    column = next(i for i, ranks in enumerate(columns) if comm.rank in ranks)
+    (a,) = leaves(comm.rank + 1.0)
+    y = F.sum(F.exp(F.sin(a)))
+    callbacks, found = [comm.all_reduce_callback([a.grad], 1, group=f"g{row}")], []
+    if common:
+        callbacks.append(comm.all_reduce_callback([], 1))
+    for _ in range(0 if row else warm_up):
+        y.forward()
+        y.backward(communicator_callbacks=callbacks)
+    for step in range(5):
+
+        def sums(f, step=step):
+            if f.name == "Exp":
+                x = nn.NdArray.from_numpy_array(np.float32([comm.rank + step]))
+                comm.all_reduce(x, group=f"g{len(rows) + column}")
+                assert x.data[0] == sum(r + step for r in columns[column])
+
+        try:
+            a.grad.zero()
+            y.forward()
+            hook = fails_at("Sum", sums) if (comm.rank, step) == fails else sums
+            y.backward(communicator_callbacks=callbacks, function_post_hook=hook)
+            np.testing.assert_allclose(a.g, sum(np.exp(np.sin(r + 1)) * np.cos(r + 1) for r in rows[row]), rtol=1e-5)
+            found.append(step)
+        except (Failure, ValueError) as error:
+            assert "no" in str(error)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "more", "failing"),
+    [
+        ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {}, 1),
+        ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {"warm_up": 1}, 0),
+        ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {"common": True}, 2),
+        ([[0, 1], [2]], [[0, 2], [1]], {}, 0),
+        ([[0, 1], [2]], [[0, 2], [1]], {}, 2),
+    ],
+)
+def test_a_process_that_shares_no_gradients_with_the_one_that_fails(rows, columns, more, failing):
+    """Who is in the failing one's column alone is told, too, also one that is alone in its row."""
+    found = run_threads(sum(map(len, rows)), lambda comm: rows_and_columns(comm, rows, columns, (failing, 2), **more))
+    assert found == [[0, 1, 3, 4]] * len(found)
+
+
+def test_one_callback_in_a_run_and_in_a_run_within():
+    """It was told of both as of one run, and the inner one's gradients were not summed at its end."""
 
     def work(comm):
-        row, column = divmod(comm.rank, 2)
-        for i in range(2):
-            comm.new_group((f"row{i}", [2 * i, 2 * i + 1]))
-            comm.new_group((f"column{i}", [i, i + 2]))
-        (a,) = leaves(comm.rank + 1.0)
-        y = F.sum(F.exp(F.sin(a)))
-        callback = comm.all_reduce_callback([a.grad], 1, group=f"row{row}")
+        w, q = leaves(comm.rank + 1.0, comm.rank + 1.0)
+        y, z, found = F.sum(F.tanh(w * 0.0) + w * 2.0), F.sum(F.pow_scalar(q, 2)), []
+        callback = comm.all_reduce_callback([q.grad, w.grad], 1)
 
-        def options(step, fails):
-            def sums(f):
-                if f.name == "Exp":
-                    x = nn.NdArray.from_numpy_array(np.float32([comm.rank + step]))
-                    comm.all_reduce(x, group=f"column{column}")
-                    assert x.data[0] == 2 * (column + step) + 2
+        def hook(f):
+            if f.name == "Tanh":
+                q.grad.zero()
+                z.forward()
+                z.backward(communicator_callbacks=[callback, callback])
+                found.append(float(q.g[0]))
 
-            hook = fails_at("Sum", sums) if fails else sums
-            return {"communicator_callbacks": callback, "function_post_hook": hook}
+        y.forward()
+        y.backward(communicator_callbacks=callback, function_post_hook=hook)
+        return [*found, float(w.g[0])]
 
-        return train(comm, y, [a], options)
-
-    one = [np.exp(np.sin(v)) * np.cos(v) for v in (1, 2, 3, 4)]
-    rows = [[one[0] + one[1]], [one[2] + one[3]]]
-    check(run_threads(4, work), rows[0], rows[0], rows[1], rows[1])
+    assert run_threads(2, work) == [[6.0, 4.0]] * 2
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -33,6 +33,7 @@ ENDS = {
     "vanish": r"nnrs: rank \d of 3 is ended by SIGTERM while it waits in \w+ \(call|did not come to it",
     "raise": r"nnrs: rank \d of 3 ends all processes: IndexError; its last collective was \w+ \(call",
     "kill": r"nnrs: rank \d of 3 is ended by SIGTERM while it waits in \w+ \(call",
+    "rows": r"has given a backward run up \(.*ValueError: a bad sample\).*whether this collective is of it is unknown",
     "term": r"nnrs: rank \d of 3 is ended by SIGTERM while it waits in \w+ \(call",
 }
 

@@ -5,6 +5,7 @@ python hostile.py SEED WRONG    # WRONG: one of those below
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import random
@@ -157,6 +158,25 @@ def alarm():
     np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
 
 
+def rows():
+    """Nobody can say which run of another row has failed, where one row makes two more of them: the end."""
+    own, column = comm.new_group(("row", [0, 1])), comm.new_group(("column", [0, 2]))
+    v, y = graph()
+    callback = comm.all_reduce_callback([v.grad], 1, group=own)
+
+    def sum_of_column(f):
+        if rank == 0 and v.grad.data[0] < 0:
+            raise ValueError("a bad sample")
+        comm.all_reduce(array(2), group=column)
+
+    for _ in range(3):
+        for _ in range(2 if rank < 2 else 1):
+            v.grad.fill(-1e9)
+            y.backward(communicator_callbacks=callback)
+        with contextlib.suppress(ValueError):
+            y.backward(communicator_callbacks=callback, function_pre_hook=sum_of_column)
+
+
 def dropped():
     """What communicators have that nobody holds any more, others have after them."""
     from nnrs._communication import mpi, sockets
@@ -255,6 +275,7 @@ WRONG = {
     "run": failed_run,
     "last": failed_last_steps,
     "alarm": alarm,
+    "rows": rows,
     "dropped": dropped,
     "gone": gone,
     "fork": fork,

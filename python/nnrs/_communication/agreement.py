@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._errors import ArgumentError, message
+from .._errors import ArgumentError, CommunicatorError, message
 from .reductions import Steps
 from .transport import Poll, Transport, block_cuts
 
@@ -30,6 +30,8 @@ class Notice(NamedTuple):
     rank: int
     path: list[list[Any]]
     """Which run: the numbers of those around it, and its own (`RunNumber`)."""
+    groups: list[str]
+    """Those that the process is in."""
     why: str
 
     def error(self, name: str, group: str) -> DisagreementError:
@@ -38,10 +40,25 @@ class Notice(NamedTuple):
         hint = "gradients of this run are missing: leave the step out on all processes"
         return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
 
+    def unclear(self, name: str, group: str) -> CommunicatorError:
+        """The end, where it cannot be said whether a collective that meets it belongs to that run."""
+        what = (
+            f"rank {self.rank} of group {group!r} has given a backward run up ({self.why}). It has no callbacks' group "
+        )
+        what += (
+            "in common with this process and made another number of runs: whether this collective is of it is unknown"
+        )
+        hint = "give both a callback of one group, which may have no gradients: comm.all_reduce_callback([], 1)"
+        return CommunicatorError(message(f"Communicator.{name}", None, what, hint=hint))
 
-def notice_text(path: Sequence[Any], why: str) -> str:
+    def begun(self) -> dict[str, int]:
+        """Of each group that has callbacks in the outermost run: how many such ones the process has begun."""
+        return dict(self.path[0][-1])
+
+
+def notice_text(path: Sequence[Any], groups: Sequence[str], why: str) -> str:
     """What `agree` says of a run that has been given up here."""
-    return _NOTICE + json.dumps({"path": path, "why": why[:MOST_WHY]})
+    return _NOTICE + json.dumps({"path": path, "groups": groups, "why": why[:MOST_WHY]})
 
 
 def _notice(rank: int, text: str) -> Notice | None:
@@ -49,15 +66,15 @@ def _notice(rank: int, text: str) -> Notice | None:
     if not told.startswith(_NOTICE):
         return None
     found = json.loads(told[len(_NOTICE) :])
-    return Notice(rank, found["path"], found["why"])
+    return Notice(rank, **found)
 
 
 def agree(
     t: Transport,
     name: str,
     said: str,
-    counts: Sequence[Any],
-    hear: Callable[[Sequence[Notice], Sequence[list[Any]]], DisagreementError | None],
+    counts: Mapping[str, int],
+    hear: Callable[[Sequence[Notice], Sequence[dict[str, int]]], DisagreementError | None],
     again: Callable[[], None],
 ) -> Steps:
     """Goes on when all processes have come to this collective; an error where they do not all say the same of it.

@@ -15,11 +15,12 @@ from .line import Collective
 from .membership import WORLD, Membership
 from .nccl import DeviceExchange, NcclTransport
 from .open_runs import OpenCallback
-from .overlap import GradientExchange, RunPlan
+from .overlap import GradientExchange
 from .reductions import Steps
 from .transport import Transport
 
 Arrays = NdArray | Sequence[NdArray]
+_NAME = "all_reduce_callback"
 
 
 class Communicator(Membership):
@@ -143,15 +144,15 @@ class Communicator(Membership):
         >>> print(x.g)
         [3.]
         """
-        here, arrays = "all_reduce_callback", self._arrays("all_reduce_callback", "data", data)
+        here, arrays = _NAME, self._arrays(_NAME, "data", data)
         size, scale = check_integer(here, "pack_size", pack_size, 1), check_number(here, "scale_grad", scale_grad)
         divide, member = check_flag(here, "division", division), self._member(here, group)
-        if len(member.ranks) == 1 and scale == 1:
+        if not self._line.has_others and scale == 1:
             return CommunicatorBackwardCallback()
-        if member.transport is None:
-            return _ReduceGradients(GradientExchange(_Bystander(self), arrays, size))
-        settings = _Settings(here, group, member.transport, divide, scale)
-        return _ReduceGradients(GradientExchange(_PackSender(self, settings), arrays, size))
+        if member.transport is None or (member.transport.size == 1 and scale == 1):
+            return _ReduceGradients(GradientExchange(lambda run: _Bystander(self, run), arrays, size))
+        settings = _Settings(group, member.transport, divide, scale)
+        return _ReduceGradients(GradientExchange(lambda run: _PackSender(self, settings, run), arrays, size))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,6 @@ class Communicator(Membership):
 
 
 class _Settings(NamedTuple):
-    name: str
     group: str
     transport: Transport
     mean: bool
@@ -201,15 +201,15 @@ class _Settings(NamedTuple):
 
 
 class _Bystander:
-    """Of a process that is not in the group: it sends nothing, and has the packs of other groups in the same order."""
+    """Of a process that is not in the group, or alone in it: it sends nothing, and is in the run all the same.
 
-    def __init__(self, comm: Communicator) -> None:
-        self._comm = comm
+    So it is told of a run that has failed elsewhere, and has the packs of other groups in the same order.
+    """
 
-    def begin(self, run: int) -> list[RunPlan]:
-        self._comm._line.begin()
-        self._open = self._comm._line.runs.join(run, None)
-        return self._open.run.plans
+    def __init__(self, comm: Communicator, run: int) -> None:
+        self._line = comm._line
+        self._open = self._line.begin().join(run, None)
+        self.plans = self._open.run.plans
 
     def check(self, packs: str) -> None: ...
 
@@ -220,28 +220,23 @@ class _Bystander:
     def finish(self) -> None: ...
 
     def close(self) -> None:
-        self._comm._line.runs.leave(self._open)
+        self._line.runs.leave(self._open)
 
     def fail(self, why: str) -> None:
-        self._comm._line.runs.leave(self._open)
+        self._line.fail(self._open, _NAME, why)
 
 
 class _PackSender:
-    """Sends packs of gradients in a communicator's line; the arrays themselves are touched by the caller's thread.
+    """Sends packs of gradients of a run in a communicator's line; the arrays are touched by the caller's thread.
 
     Each pack goes with a word, as every collective: another process may have given the run up.
     """
 
-    def __init__(self, comm: Communicator, settings: _Settings) -> None:
+    def __init__(self, comm: Communicator, settings: _Settings, run: int) -> None:
         self._comm, self._settings = comm, settings
         self.advance = comm._line.advance
-
-    def begin(self, run: int) -> list[RunPlan]:
-        """Take part in a backward run; gives the plans of its callbacks."""
-        line = self._comm._line
-        line.begin()
-        self._open = line.runs.join(run, line.key(self._settings.group))
-        return self._open.run.plans
+        self._open = comm._line.begin().join(run, comm._line.key(settings.group))
+        self.plans = self._open.run.plans
 
     def check(self, packs: str) -> None:
         """A word on all packs of a run: the others must have the same."""
@@ -283,10 +278,7 @@ class _PackSender:
 
     def fail(self, why: str) -> None:
         """End a run that has failed here."""
-        try:
-            self._comm._line.give_up(self._open.run, self._settings.name, why)
-        finally:
-            self._comm._line.runs.leave(self._open)
+        self._comm._line.fail(self._open, _NAME, why)
 
     def _settle(self, callback: OpenCallback) -> None:
         """Return when what a callback has sent is over, and the sums are where they belong."""
@@ -299,7 +291,7 @@ class _PackSender:
 
     def _submit(self, said: str, steps: Callable[[], Steps] = lambda: iter(()), is_free: bool = True) -> Collective:
         s = self._settings
-        return self._comm._line.submit(s.name, s.group, s.transport, said, steps, is_free, self._open.run)
+        return self._comm._line.submit(_NAME, s.group, s.transport, said, steps, is_free, self._open.run)
 
 
 class _ReduceGradients(CommunicatorBackwardCallback):
@@ -318,7 +310,7 @@ class _ReduceGradients(CommunicatorBackwardCallback):
         self._exchange.begin_run(run)
 
     def _on_close_backward(self, run: int) -> None:
-        self._exchange.close_run()
+        self._exchange.close_run(run)
 
     def _on_failed_backward(self, run: int, why: str) -> None:
-        self._exchange.fail_run(why)
+        self._exchange.fail_run(run, why)

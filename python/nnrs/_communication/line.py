@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from .._errors import CommunicatorError, DeviceError, Error
 from .._interrupts import is_of_handler
 from .agreement import DisagreementError, Notice, agree, notice_text
-from .open_runs import OpenRun, OpenRuns, RunNumber, runs_here
+from .open_runs import OpenCallback, OpenRun, OpenRuns, runs_here
 from .reductions import Steps, thread
-from .transport import Call, Poll, Transport
+from .transport import Alone, Call, Poll, Transport
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
@@ -41,6 +40,8 @@ class Collective:
         self.steps: Steps = iter(())
         self.move: Poll | None = None
         """What has begun and may not be over."""
+        self.is_agreed = False
+        """Whether all have come to it."""
         self.is_notice = False
         """Whether it says of a run that it has been given up."""
         self.is_left = False
@@ -64,6 +65,7 @@ class Line:
         self._is_used = False
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
+        self._agreed: dict[str, int] = {}
         self._lock = threading.RLock()
         self._failed: CommunicatorError | None = None
         self._stuck: list[Steps] = []
@@ -73,11 +75,18 @@ class Line:
 
     def add_group(self, group: str, transport: Transport | None) -> None:
         """A group has been made."""
-        if transport is not None and transport.size > 1:
-            self._number = self._number or self.runs.add(self)
+        if transport is None or isinstance(transport, Alone):
+            return
+        self._number = self._number or self.runs.add(self)
+        if transport.size > 1:
             self.groups[group] = transport
 
-    def begin(self) -> None:
+    @property
+    def has_others(self) -> bool:
+        """Whether there may be other processes, in its groups or in those of other communicators."""
+        return self._number > 0
+
+    def begin(self) -> OpenRuns:
         """Something is asked for: the thread that does it first stands for the process, also if another made it."""
         if not self._is_used:
             self._is_used = True
@@ -86,6 +95,13 @@ class Line:
                 self.runs.lines.discard(self)
                 self._number = here.add(self)
             self.runs = here
+        return self.runs
+
+    def place(self, group: str) -> int:
+        """How many collectives of a group have been asked for: all processes of it have done those, or will."""
+        with self._lock:
+            waiting = sum(e.call.group == group and not (e.is_notice or e.is_agreed) for e in self._waiting)
+            return self._agreed.get(group, 0) + waiting
 
     def key(self, group: str) -> str:
         """What a group is called among those of all communicators, on all processes."""
@@ -118,8 +134,15 @@ class Line:
             self._append(made)
             return made
 
-    def give_up(self, run: OpenRun, name: str, why: str) -> None:
-        """End a run that has failed here, when no array of its is on its way any more.
+    def fail(self, callback: OpenCallback, name: str, why: str) -> None:
+        """A run with a callback has failed here."""
+        try:
+            self._give_up(callback.run, name, why)
+        finally:
+            self.runs.leave(callback)
+
+    def _give_up(self, run: OpenRun, name: str, why: str) -> None:
+        """End a run, when no array of its is on its way any more.
 
         The others are told in the place of their next collectives within it, so that they do not wait, nor take what
         comes for those; nobody waits until they have heard.
@@ -136,9 +159,11 @@ class Line:
         run.is_given_up = True
         if run.around is not None and run.around.error is not None:
             return  # which ends too, and says so
-        text = notice_text(run.path(), why)
-        for line, group, transport in self.runs.groups(run):
-            line.say(name, group, transport, text)
+        keys = sorted(self.runs.keys())
+        for line, group, transport in self.runs.groups():
+            key = line.key(group)
+            if key not in run.settled:
+                line.say(name, group, transport, notice_text(run.path(key), keys, why))
 
     def say(self, name: str, group: str, transport: Transport, text: str) -> None:
         """Tell a group that a run has been given up."""
@@ -157,17 +182,24 @@ class Line:
             raise CommunicatorError(f"{name} (group {group!r}): {why}")
 
     def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Steps:
-        counts, group = self.runs.counts, made.call.group
+        counts, group = dict(self.runs.counts.of_groups), made.call.group
 
-        def hear(notices: Sequence[Notice], counted: Sequence[list[Any]]) -> DisagreementError | None:
-            self.runs.hear(self.key(group), lambda notice: notice.error(made.call.name, group), notices)
+        def hear(notices: Sequence[Notice], counted: Sequence[dict[str, int]]) -> DisagreementError | None:
+            self.runs.hear(self, group, made.call.name, notices, not made.is_notice)
             if not made.is_notice:  # which others may meet that have not come as far
-                for number in (*(n.path[0] for n in notices), *counted):
-                    self.runs.catch_up(RunNumber(*number))
+                for begun in (*(n.begun() for n in notices), *counted):
+                    self.runs.catch_up(begun)
             return made.given_up()
 
-        yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
-        yield from steps()
+        def run() -> Steps:
+            if made.runs:
+                self.runs.recall(self.key(group))
+            yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
+            if not made.is_notice:
+                self._agreed[group], made.is_agreed = self._agreed.get(group, 0) + 1, True
+            yield from steps()
+
+        return run()
 
     def _append(self, made: Collective) -> None:
         self._waiting.append(made)

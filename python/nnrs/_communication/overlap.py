@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -14,9 +14,11 @@ Pack = list[NdArray]
 
 
 class Sender(Protocol):
-    """What the communicator does for the callback."""
+    """What the communicator does for the callback in one run."""
 
-    def begin(self, run: int) -> list[RunPlan]: ...
+    plans: list[RunPlan]
+    """Those of the run's callbacks, in their order."""
+
     def check(self, packs: str) -> None: ...
     def send(self, pack: Pack, number: int, count: int) -> None: ...
     def advance(self) -> None: ...
@@ -104,73 +106,71 @@ def _packs(arrays: Sequence[NdArray], pack_size: int) -> list[Pack]:
     return packs
 
 
-class GradientExchange:
-    """The state of `all_reduce_callback`: a plan a run, made when the run's first function is over."""
+class _Exchange:
+    """One run of `all_reduce_callback`; 0 is one of which a callback only hands on what it is told of functions."""
 
-    def __init__(self, sender: Sender, data: Sequence[NdArray], pack_size: int) -> None:
-        self._sender, self._data, self._pack_size = sender, distinct(data), pack_size
-        self._calls = 0
-        """How many times the run that goes on has this callback."""
-        self._is_open = False
-        self._plan: RunPlan | None = None
-        self._plans: list[RunPlan] = []
-        """Those of the run's callbacks, in their order."""
+    def __init__(self, run: int, sender: Sender) -> None:
+        self.run, self.sender = run, sender
+        self.calls = 0
+        """How many times the run has the callback, and has not come to its end."""
+        self.plan: RunPlan | None = None
 
-    def begin_run(self, run: int) -> None:
-        self._calls += 1
-        if self._calls == 1:
-            self._open(run)
+    def start(self, root: Function | None, data: Sequence[NdArray], pack_size: int) -> RunPlan:
+        """The plan, which is made when the run's first function is over."""
+        if self.plan is None:
+            self.plan = RunPlan(root, data, pack_size, self.sender.plans)
+            self.sender.check(self.plan.described())
+            self.sender.plans.append(self.plan)
+        return self.plan
 
-    def finish_function(self, f: Function) -> None:
-        plan = self._plan
-        if not self._calls:  # by a callback that only hands on what it is told of functions
-            if self._is_open and (plan is None or not plan.goes_on(f)):
-                self.fail_run("another run has begun")
-                plan = None
-            self._open(0)
-        if plan is None:
-            plan = self._start(f)
-        plan.finished(f)
-        self._send(plan, plan.ready())
-        self._sender.advance()
-
-    def finish_run(self) -> None:
-        is_told_of_ends = self._calls > 0
-        self._calls = max(self._calls - 1, 0)
-        if self._calls:
-            return
-        self._open(0)
-        plan = self._plan or self._start(None)
-        self._send(plan, plan.rest())
-        self._plan = None
-        self._sender.finish()
-        if not is_told_of_ends:
-            self.close_run()
-
-    def close_run(self) -> None:
-        if self._is_open and not self._calls:
-            self._is_open = False
-            self._sender.close()
-
-    def fail_run(self, why: str) -> None:
-        is_open = self._is_open
-        self._calls, self._plan, self._is_open = 0, None, False
-        if is_open:
-            self._sender.fail(why)
-
-    def _open(self, run: int) -> None:
-        if not self._is_open:
-            self._plans = self._sender.begin(run)
-            self._is_open = True
-
-    def _start(self, root: Function | None) -> RunPlan:
-        plan = RunPlan(root, self._data, self._pack_size, self._plans)
-        self._sender.check(plan.described())
-        self._plan = plan
-        self._plans.append(plan)
-        return plan
-
-    def _send(self, plan: RunPlan, packs: Sequence[Pack]) -> None:
+    def send(self, plan: RunPlan, packs: Sequence[Pack]) -> None:
         for pack in packs:
             plan.sent += 1
-            self._sender.send(pack, plan.sent, len(plan.packs))
+            self.sender.send(pack, plan.sent, len(plan.packs))
+
+
+class GradientExchange:
+    """The state of `all_reduce_callback`: the runs that go on, each within the one before."""
+
+    def __init__(self, begin: Callable[[int], Sender], data: Sequence[NdArray], pack_size: int) -> None:
+        self._begin, self._data, self._pack_size = begin, distinct(data), pack_size
+        self._open: list[_Exchange] = []
+
+    def begin_run(self, run: int) -> None:
+        if not self._open or self._open[-1].run != run:
+            self._open.append(_Exchange(run, self._begin(run)))
+        self._open[-1].calls += 1
+
+    def finish_function(self, f: Function) -> None:
+        last = self._open[-1] if self._open else None
+        if last is not None and not last.run and not (last.plan and last.plan.goes_on(f)):
+            self.fail_run(0, "another run has begun")
+        last = self._last()
+        plan = last.start(f, self._data, self._pack_size)
+        plan.finished(f)
+        last.send(plan, plan.ready())
+        last.sender.advance()
+
+    def finish_run(self) -> None:
+        last = self._last()
+        last.calls -= 1
+        if last.calls > 0:
+            return
+        plan = last.start(None, self._data, self._pack_size)
+        last.send(plan, plan.rest())
+        last.sender.finish()
+        if not last.run:
+            self.close_run(0)
+
+    def close_run(self, run: int) -> None:
+        if self._open and self._open[-1].run == run:
+            self._open.pop().sender.close()
+
+    def fail_run(self, run: int, why: str) -> None:
+        if self._open and self._open[-1].run == run:
+            self._open.pop().sender.fail(why)
+
+    def _last(self) -> _Exchange:
+        if not self._open:
+            self._open.append(_Exchange(0, self._begin(0)))
+        return self._open[-1]
