@@ -1,9 +1,10 @@
 //! The word with which each collective begins: ranks that ask for different things, or for different shapes, get an error
 //! that says so, and no hang.
 
-use super::run_number::RunNumber;
+use super::run_number::{OfGroups, RunNumber, groups_text, read_groups};
 use super::transport::{Transport, block_cuts};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
+use std::collections::BTreeSet;
 
 /// How much of a text is shown to the others.
 const MOST_TEXT: usize = 1 << 16;
@@ -12,25 +13,31 @@ const MOST_WHY: usize = 300;
 const NOTICE: &str = "nothing more of ";
 
 /// What a rank says, in the place of a collective, that has given a backward run up.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Notice {
     rank: usize,
     /// Which run: the numbers of those around it, and its own.
     pub(super) path: Vec<RunNumber>,
+    /// Those that the rank is in.
+    pub(super) groups: BTreeSet<usize>,
     why: String,
 }
 
 impl Notice {
     /// What [`agree`] says of a run that has been given up here.
-    pub(super) fn text(path: &[RunNumber], why: &str) -> String {
+    pub(super) fn text(path: &[RunNumber], groups: &BTreeSet<usize>, why: &str) -> String {
         let path: Vec<String> = path.iter().map(RunNumber::to_string).collect();
-        format!("{NOTICE}{}; {}", path.join("/"), why.chars().take(MOST_WHY).collect::<String>())
+        let groups: Vec<String> = groups.iter().map(usize::to_string).collect();
+        let why: String = why.chars().take(MOST_WHY).collect();
+        format!("{NOTICE}{}; {}; {why}", path.join("/"), groups.join(" "))
     }
 
     pub(super) fn read(rank: usize, text: &str) -> Option<Notice> {
-        let (path, why) = text.split_once(" of ")?.1.strip_prefix(NOTICE)?.split_once("; ")?;
+        let (path, rest) = text.split_once(" of ")?.1.strip_prefix(NOTICE)?.split_once("; ")?;
+        let (groups, why) = rest.split_once("; ")?;
         let path = path.split('/').map(RunNumber::read).collect::<Option<_>>()?;
-        Some(Notice { rank, path, why: why.to_string() })
+        let groups = groups.split(' ').map(|group| group.parse().ok()).collect::<Option<_>>()?;
+        Some(Notice { rank, path, groups, why: why.to_string() })
     }
 
     /// What a collective of that group ends with that meets it.
@@ -40,6 +47,18 @@ impl Notice {
         Error::new(ErrorKind::Argument, text)
             .function(format!("Communicator::{name}"))
             .hint("gradients of this run are missing: leave the step out on all ranks")
+    }
+
+    /// The end, where it cannot be said whether a collective that meets it belongs to that run.
+    pub(super) fn unclear(&self, name: &str, group: &str) -> Error {
+        let (rank, why) = (self.rank, &self.why);
+        let text = format!(
+            "rank {rank} of group '{group}' has given a backward run up ({why}). It has no callbacks' group in common with \
+             this rank, and made another number of runs: whether this collective is of it is unknown"
+        );
+        Error::new(ErrorKind::Communicator, text)
+            .function(format!("Communicator::{name}"))
+            .hint("give both a callback of one group, which may have no gradients")
     }
 }
 
@@ -66,18 +85,18 @@ pub(super) fn agree(
     t: &dyn Transport,
     name: &str,
     said: &str,
-    counts: &RunNumber,
-    hear: impl Fn(&[Notice], &[RunNumber]) -> Option<Error>,
+    counts: &OfGroups,
+    hear: impl Fn(&[Notice], &[OfGroups]) -> Result<Option<Error>>,
 ) -> Result<(), Stop> {
     if t.size() == 1 {
         return Ok(());
     }
     loop {
         let Some(both) = exchange_texts(t, &format!("{name} of {said}"), counts)? else { return Ok(()) };
-        let (texts, counted): (Vec<String>, Vec<RunNumber>) = both.into_iter().unzip();
+        let (texts, counted): (Vec<String>, Vec<OfGroups>) = both.into_iter().unzip();
         let others = texts.iter().enumerate().filter(|(rank, _)| *rank != t.rank());
         let notices: Vec<Notice> = others.filter_map(|(rank, text)| Notice::read(rank, text)).collect();
-        let error = hear(&notices, if notices.is_empty() { &counted } else { &[] });
+        let error = hear(&notices, if notices.is_empty() { &counted } else { &[] })?;
         if said.starts_with(NOTICE) {
             return Ok(());
         }
@@ -91,12 +110,12 @@ pub(super) fn agree(
 }
 
 /// What all say, where that is not the same, and how many runs each had begun.
-fn exchange_texts(t: &dyn Transport, text: &str, counts: &RunNumber) -> Result<Option<Vec<(String, RunNumber)>>> {
+fn exchange_texts(t: &dyn Transport, text: &str, counts: &OfGroups) -> Result<Option<Vec<(String, OfGroups)>>> {
     let digests = exchange(t, digest(text.as_bytes()))?;
     if digests.iter().all(|d| *d == digests[0]) {
         return Ok(None);
     }
-    let mut own = format!("{counts}\n").into_bytes();
+    let mut own = format!("{}\n", groups_text(counts)).into_bytes();
     own.extend_from_slice(&text.as_bytes()[..text.len().min(MOST_TEXT)]);
     let lengths = exchange(t, own.len() as u64)?;
     let longest = lengths.iter().copied().max().unwrap_or(0).min(2 * MOST_TEXT as u64) as usize;
@@ -107,7 +126,7 @@ fn exchange_texts(t: &dyn Transport, text: &str, counts: &RunNumber) -> Result<O
         let length = longest.min(lengths[rank] as usize);
         let both = String::from_utf8_lossy(&texts[rank * longest..][..length]);
         let (counts, text) = both.split_once('\n').unwrap_or_default();
-        (text.to_string(), RunNumber::read(counts).unwrap_or_default())
+        (text.to_string(), read_groups(counts).unwrap_or_default())
     };
     Ok(Some((0..t.size()).map(shown).collect()))
 }
@@ -168,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_notice_is_read_as_it_was_said() {
-        let path = ["17 0:17 2:3", "1"].map(|text| RunNumber::read(text).unwrap());
-        let text = format!("all_reduce of {}", Notice::text(&path, "a; b of c: "));
-        let notice = Notice { rank: 1, path: path.into(), why: "a; b of c: ".into() };
+        let (path, groups) = (["17 1 0:17 2:3", "1 0 "].map(|text| RunNumber::read(text).unwrap()), [0, 2].into());
+        let text = format!("all_reduce of {}", Notice::text(&path, &groups, "a; b of c: "));
+        let notice = Notice { rank: 1, path: path.into(), groups, why: "a; b of c: ".into() };
         assert_eq!(Notice::read(1, &text), Some(notice));
         for other in ["barrier of all", "new_group of 'nothing more of 0:1; x'", "x of nothing more of a:b; c", ""] {
             assert_eq!(Notice::read(1, other), None);

@@ -51,10 +51,13 @@ impl Communicator {
             let e = Error::arg("pack_size", "1 or more").actual(0);
             return Err(e.function(format!("Communicator::{NAME}")));
         }
-        let group = self.members.member(NAME, options.group)?;
+        let mut group = self.members.member(NAME, options.group)?;
         let size = group.ranks.len();
         if size == 1 && options.scale_grad == 1.0 {
-            return Ok(GradientReduction::default());
+            if self.size() == 1 {
+                return Ok(GradientReduction::default());
+            }
+            group.transport = None; // it sends nothing
         }
         let divide_by = if options.division { size } else { 1 };
         let how = Summing { divide_by, by: SumBy::Caller };
@@ -79,22 +82,21 @@ struct ReductionWork {
     pack_size: usize,
 }
 
-#[derive(Default)]
-struct ReductionState {
-    /// How many times the run that goes on has this callback.
-    calls: usize,
-    open: Option<OpenReduction>,
-}
+/// The backward runs that go on, each within the one before.
+type ReductionState = Vec<OpenReduction>;
 
-/// The backward run that goes on.
 struct OpenReduction {
+    /// Its number; 0 is one of which a callback only hands on what it is told of functions.
+    run: u64,
+    /// How many times the run has this callback, and has not come to its end.
+    calls: usize,
     callback: Arc<OpenCallback>,
     /// From the end of the first function to that of the last.
     plan: Option<PackPlan>,
 }
 
-/// Sends packs of gradients in a communicator's line. A rank that is not in the group sends nothing, and has the packs of other
-/// groups in the same order.
+/// Sends packs of gradients in a communicator's line. A rank that is not in the group, or alone in it, sends nothing, and is in
+/// the run all the same: so it is told of one that has failed elsewhere, and has the packs of other groups in the same order.
 struct PackSender {
     members: Arc<Membership>,
     group: GroupMember,
@@ -106,22 +108,22 @@ impl CommunicatorBackwardCallback for GradientReduction {
     fn on_begin_backward(&self, run: u64) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let mut state = self.lock();
-        state.calls += 1;
-        if state.calls == 1 {
-            state.open = Some(work.sender.join(run));
+        if state.last().is_none_or(|last| last.run != run) {
+            state.push(work.sender.join(run));
         }
+        state.last_mut().into_iter().for_each(|last| last.calls += 1);
         Ok(())
     }
 
     fn on_finish_function_backward(&self, f: &FunctionRef) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let mut state = self.lock();
-        let is_told_of_ends = state.calls > 0; // a callback that only hands on what it is told of functions tells of none
-        let is_another = |open: &mut OpenReduction| open.plan.as_ref().is_none_or(|plan| !plan.goes_on(f));
-        if !is_told_of_ends && let Some(open) = state.open.take_if(is_another) {
+        let is_another =
+            |open: &mut OpenReduction| open.run == 0 && open.plan.as_ref().is_none_or(|plan| !plan.goes_on(f));
+        if let Some(open) = state.pop_if(is_another) {
             work.sender.fail(&open, "another run has begun");
         }
-        let open = state.open.get_or_insert_with(|| work.sender.join(0));
+        let open = last(&mut state, work);
         work.start(open, |plans| PackPlan::new(f, &work.gradients, work.pack_size, plans))?.finished(f);
         work.sender.send(open, PackPlan::ready)
     }
@@ -129,42 +131,45 @@ impl CommunicatorBackwardCallback for GradientReduction {
     fn on_finish_backward(&self) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
         let mut state = self.lock();
-        let is_told_of_ends = state.calls > 0;
-        state.calls = state.calls.saturating_sub(1);
-        if state.calls > 0 {
+        let open = last(&mut state, work);
+        open.calls = open.calls.saturating_sub(1);
+        if open.calls > 0 {
             return Ok(());
         }
-        let open = state.open.get_or_insert_with(|| work.sender.join(0));
         work.start(open, |plans| Ok(PackPlan::of_nothing(&work.gradients, plans)))?;
         work.sender.send(open, PackPlan::rest)?;
-        open.plan = None;
         open.callback.run.tasks.wait()?;
-        if is_told_of_ends { Ok(()) } else { state.close(work) }
+        if open.run > 0 { Ok(()) } else { self.close(work, state, 0) }
     }
 
-    fn on_close_backward(&self, _run: u64) -> Result<()> {
+    fn on_close_backward(&self, run: u64) -> Result<()> {
         let Some(work) = &self.work else { return Ok(()) };
-        self.lock().close(work)
+        self.close(work, self.lock(), run)
     }
 
-    fn on_failed_backward(&self, _run: u64, why: &str) {
+    fn on_failed_backward(&self, run: u64, why: &str) {
         let Some(work) = &self.work else { return };
-        let mut state = self.lock();
-        state.calls = 0;
-        if let Some(open) = state.open.take() {
+        if let Some(open) = self.lock().pop_if(|open| open.run == run) {
             work.sender.fail(&open, why);
         }
     }
 }
 
-impl ReductionState {
-    /// The run has come to its end on this rank.
-    fn close(&mut self, work: &ReductionWork) -> Result<()> {
-        self.open.take().map_or(Ok(()), |open| work.sender.close(&open))
+/// The run that goes on.
+fn last<'a>(state: &'a mut ReductionState, work: &ReductionWork) -> &'a mut OpenReduction {
+    let i = state.len().saturating_sub(1);
+    if state.is_empty() {
+        state.push(work.sender.join(0));
     }
+    &mut state[i]
 }
 
 impl GradientReduction {
+    /// The run has come to its end on this rank.
+    fn close(&self, work: &ReductionWork, mut state: MutexGuard<'_, ReductionState>, run: u64) -> Result<()> {
+        state.pop_if(|open| open.run == run).map_or(Ok(()), |open| work.sender.close(&open))
+    }
+
     fn lock(&self) -> MutexGuard<'_, ReductionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +200,8 @@ impl ReductionWork {
 impl PackSender {
     fn join(&self, run: u64) -> OpenReduction {
         let group = self.group.transport.as_ref().map(|_| self.group.number);
-        OpenReduction { callback: self.members.runs.join(run, group), plan: None }
+        let callback = self.members.runs.join(run, group, &self.members.places());
+        OpenReduction { run, calls: 0, callback, plan: None }
     }
 
     /// Sends some packs of a run that has begun, each with a word: another rank may have given the run up.
@@ -233,9 +239,7 @@ impl PackSender {
 
     /// Ends a run that has failed here.
     fn fail(&self, open: &OpenReduction, why: &str) {
-        if open.callback.group.is_some() {
-            self.members.give_up(&open.callback.run, NAME, why);
-        }
+        self.members.give_up(&open.callback.run, NAME, why);
         self.members.runs.leave(&open.callback);
     }
 

@@ -14,12 +14,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 struct LineState {
     /// The number of the next one that is asked for.
     next: u64,
-    /// Those that are not over: the group, and whether it is a notice.
-    waiting: BTreeMap<u64, (Arc<str>, bool)>,
+    /// Those that are not over.
+    waiting: BTreeMap<u64, WaitingCollective>,
     /// Collectives so far of each group.
     counts: HashMap<Arc<str>, u64>,
+    /// Those of each group that all ranks have come to, notices apart.
+    agreed: HashMap<Arc<str>, u64>,
     /// Why the communicator has ended.
     failed: Option<String>,
+}
+
+struct WaitingCollective {
+    group: Arc<str>,
+    is_notice: bool,
+    is_agreed: bool,
 }
 
 /// See above.
@@ -53,8 +61,25 @@ impl CollectiveLine {
         check(&state)?;
         let number = state.next;
         state.next += 1;
-        state.waiting.insert(number, (group.clone(), is_notice));
+        state.waiting.insert(number, WaitingCollective { group: group.clone(), is_notice, is_agreed: false });
         Ok(CollectiveTicket { line: self.clone(), number, name, group: group.clone() })
+    }
+
+    /// How many collectives of a group have been asked for: all ranks of it have done those, or will.
+    pub(super) fn place(&self, group: &Arc<str>) -> u64 {
+        let state = self.lock();
+        let waiting = state.waiting.values().filter(|w| w.group == *group && !w.is_notice && !w.is_agreed).count();
+        state.agreed.get(group).copied().unwrap_or(0) + waiting as u64
+    }
+
+    /// All ranks have come to one.
+    pub(super) fn note_agreed(&self, number: u64) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if let Some(one) = state.waiting.get_mut(&number).filter(|one| !one.is_notice) {
+            one.is_agreed = true;
+            *state.agreed.entry(one.group.clone()).or_default() += 1;
+        }
     }
 
     /// Ends the communicator; the first reason counts.
@@ -71,8 +96,8 @@ impl CollectiveLine {
 
 impl LineState {
     fn is_turn(&self, number: u64) -> bool {
-        let Some((group, is_notice)) = self.waiting.get(&number) else { return true };
-        let is_apart = |(of, is_one): &(Arc<str>, bool)| of != group && (*is_one || *is_notice);
+        let Some(own) = self.waiting.get(&number) else { return true };
+        let is_apart = |other: &WaitingCollective| other.group != own.group && (other.is_notice || own.is_notice);
         self.waiting.range(..number).all(|(_, before)| is_apart(before))
     }
 }
@@ -85,6 +110,10 @@ fn check(state: &LineState) -> Result<()> {
 }
 
 impl CollectiveTicket {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Runs the moves of the collective when its turn has come, if it is still wanted then. An error of theirs ends the
     /// communicator, but for one that all ranks get. `rank`: this one's number in the world.
     pub(super) fn run<R>(

@@ -4,7 +4,7 @@ use super::agreement::{Notice, Stop, agree};
 use super::arrays::KeptMemory;
 use super::line::{CollectiveLine, CollectiveTicket};
 use super::open_runs::{OpenRun, OpenRuns};
-use super::run_number::RunNumber;
+use super::run_number::OfGroups;
 use super::transport::Transport;
 use super::worker::{TaskGroup, Worker};
 use nnrs_kernels::error::{Error, Result};
@@ -52,7 +52,7 @@ pub(super) struct CollectivePlace {
     ticket: CollectiveTicket,
     runs: Vec<Arc<OpenRun>>,
     /// How many runs had begun.
-    counts: RunNumber,
+    counts: OfGroups,
     is_notice: bool,
 }
 
@@ -103,9 +103,15 @@ impl Membership {
         self.run(place, &Asked { name, group, said, run: None }, moves).map(Some)
     }
 
+    /// How many collectives have been asked for of each group with others.
+    pub(super) fn places(&self) -> OfGroups {
+        let with_others = |g: &GroupMember| g.transport.as_ref().is_some_and(|t| t.size() > 1);
+        self.groups().iter().filter(|g| with_others(g)).map(|g| (g.number, self.line.place(&g.name))).collect()
+    }
+
     /// A place in the line for a collective within the backward runs that go on.
     pub(super) fn place(&self, name: &'static str, group: &GroupMember) -> Result<CollectivePlace> {
-        let (runs, counts) = self.runs.asked_within();
+        let (runs, counts) = self.runs.asked_within()?;
         runs.iter().try_for_each(|run| run.check())?;
         if let Some(t) = &group.transport {
             t.be_patient(false);
@@ -125,21 +131,26 @@ impl Membership {
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
         let CollectivePlace { ticket, runs, counts, is_notice } = place;
         let is_wanted = || runs.iter().try_for_each(|run| run.check());
-        let hear = |notices: &[Notice], counted: &[RunNumber]| {
-            self.runs.hear((group.number, &group.name), name, notices);
+        let hear = |notices: &[Notice], counted: &[OfGroups]| {
+            self.runs.hear((group.number, &group.name), name, notices, &self.places(), !is_notice)?;
             if !is_notice {
                 // A notice meets others that have come further.
-                let begun = notices.iter().filter_map(|n| n.path.first()).chain(counted);
-                begun.for_each(|others| self.runs.catch_up(others));
+                let begun = notices.iter().filter_map(|n| n.path.first()).map(|number| &number.of_groups);
+                begun.chain(counted).for_each(|others| self.runs.catch_up(others));
             }
-            is_wanted().err()
+            Ok(is_wanted().err())
         };
+        let number = ticket.number();
         ticket.run(t, self.world.rank(), is_wanted, || {
+            if !runs.is_empty() {
+                self.runs.recall(group.number)?;
+            }
             let agreed = agree(t, name, said, &counts, hear);
             if let (Err(Stop::Disagreement(e)), Some(run)) = (&agreed, run) {
                 run.settle(group.number, Some(e));
             }
             agreed?;
+            self.line.note_agreed(number);
             let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
             moves(t, &mut memory).map_err(Stop::Failure)
         })
@@ -153,15 +164,18 @@ impl Membership {
         if std::thread::panicking() {
             return; // which ends the communicator, and that says it better
         }
-        let Some(said) = run.give_up(why) else { return };
+        if !run.give_up() {
+            return;
+        }
+        let own = self.places().into_keys().collect();
         for group in self.groups() {
             let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {
                 continue;
             };
             let Ok(ticket) = self.line.ticket(name, &group.name, true) else { return };
             t.be_patient(true);
-            let place = CollectivePlace { ticket, runs: vec![], counts: RunNumber::default(), is_notice: true };
-            let (members, said) = (self.clone(), said.clone());
+            let place = CollectivePlace { ticket, runs: vec![], counts: OfGroups::default(), is_notice: true };
+            let (members, said) = (self.clone(), Notice::text(&run.path(group.number), &own, why));
             let say = move || {
                 let asked = Asked { name, group: &group, said: &said, run: None };
                 members.run(place, &asked, |_, _| Ok(()))

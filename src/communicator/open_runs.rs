@@ -1,15 +1,16 @@
 //! The backward runs that go on, with callbacks that add gradients up over ranks.
 //!
-//! Which run another rank speaks of is found by counting: each has a number among those with callbacks of its group, and one
-//! among all, and where it is within another run it is counted there. So what one rank has never begun ends with what is
-//! around it, and numbers do not drift apart.
+//! Which run another rank speaks of is found by counting: each has a number among those with callbacks of its group, and where
+//! it is within another run it is counted there. So what one rank has never begun ends with what is around it, and numbers do
+//! not drift apart. Ranks that have no such group in common know a run by where it begins among the collectives of the group
+//! in which they speak, and by how many began there before.
 
 use super::agreement::Notice;
 use super::packs::PlannedPacks;
-use super::run_number::RunNumber;
+use super::run_number::{OfGroups, RunCounts, RunNumber};
 use super::worker::TaskGroup;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A backward run that goes on, with callbacks of one communicator. Where ranks disagree on one collective of it, all of it
@@ -17,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct OpenRun {
     run: u64,
     around: Option<Arc<OpenRun>>,
+    /// Of each group: how many of its collectives come before it, and how many runs have begun behind these.
+    places: BTreeMap<usize, (u64, u64)>,
     /// What was sent.
     pub(super) tasks: Arc<TaskGroup>,
     /// Plans of its callbacks, in their order.
@@ -26,9 +29,8 @@ pub(super) struct OpenRun {
 
 #[derive(Default)]
 struct OpenRunState {
-    number: RunNumber,
-    /// How many runs have begun within it.
-    within: RunNumber,
+    numbers: OfGroups,
+    within: RunCounts,
     error: Option<(ErrorKind, String)>,
     /// Groups in which all know how it has ended.
     settled: BTreeSet<usize>,
@@ -58,17 +60,22 @@ impl OpenRun {
         self.lock().settled.contains(&group)
     }
 
-    /// The first time: what is told of it to others; but where that is told of the run around it, which ends, too.
-    pub(super) fn give_up(&self, why: &str) -> Option<String> {
+    /// Whether the others are to be told: the first time, but where that is told of the run around it, which ends, too.
+    pub(super) fn give_up(&self) -> bool {
         let is_first = !std::mem::replace(&mut self.lock().is_given_up, true);
-        let is_told = self.around.as_ref().is_some_and(|run| run.check().is_err());
-        (is_first && !is_told).then(|| Notice::text(&self.path(), why))
+        is_first && self.around.as_ref().is_none_or(|run| run.check().is_ok())
     }
 
-    /// Which run it is: the numbers of those around it, and its own.
-    fn path(&self) -> Vec<RunNumber> {
-        let mut path = self.around.as_ref().map_or(vec![], |run| run.path());
-        path.push(self.lock().number.clone());
+    /// Which it is, in a word of that group.
+    fn number(&self, group: usize) -> RunNumber {
+        let (place, since) = self.places.get(&group).copied().unwrap_or_default();
+        RunNumber { place, since, of_groups: self.lock().numbers.clone() }
+    }
+
+    /// The same, and before it those around it.
+    pub(super) fn path(&self, group: usize) -> Vec<RunNumber> {
+        let mut path = self.around.as_ref().map_or(vec![], |run| run.path(group));
+        path.push(self.number(group));
         path
     }
 }
@@ -84,19 +91,34 @@ pub(super) struct OpenCallback {
 /// What another rank has said, in a group, of a run that it has given up.
 struct ToldRun {
     group: usize,
-    path: Vec<RunNumber>,
-    error: Error,
+    group_name: Arc<str>,
+    notice: Notice,
+    /// Groups that both ranks are in.
+    both: BTreeSet<usize>,
+    /// The collective that has met it.
+    name: &'static str,
 }
 
 impl ToldRun {
-    /// Whether it means that run, which ends then.
-    fn ends(&self, run: &OpenRun) -> bool {
-        let own = run.path();
-        let is_meant = own.len() == self.path.len() && own.iter().zip(&self.path).all(|(a, b)| a.is_that_of(b));
-        if is_meant {
-            run.settle(self.group, Some(&self.error));
+    /// Whether it means that run, which ends then; an error where that is unknown.
+    fn ends(&self, run: &OpenRun, is_met: bool) -> Result<bool> {
+        let (own, told) = (run.path(self.group), &self.notice.path);
+        let both = |group| self.both.contains(&group);
+        let means: Vec<_> = own.iter().zip(told).map(|(a, b)| a.means(b, both, is_met)).collect();
+        if own.len() != told.len() || means.contains(&Some(false)) {
+            return Ok(false);
         }
-        is_meant
+        if means.contains(&None) {
+            return Err(self.notice.unclear(self.name, &self.group_name));
+        }
+        run.settle(self.group, Some(&self.notice.error(self.name, &self.group_name)));
+        Ok(true)
+    }
+
+    /// Whether it means one of these.
+    fn ends_one(&self, open: &[Arc<OpenRun>], is_met: bool) -> Result<bool> {
+        let ends = open.iter().map(|run| self.ends(run, is_met)).collect::<Result<Vec<bool>>>()?;
+        Ok(ends.contains(&true))
     }
 }
 
@@ -107,8 +129,7 @@ pub(super) struct OpenRuns(Mutex<OpenRunsState>);
 #[derive(Default)]
 struct OpenRunsState {
     callbacks: Vec<Arc<OpenCallback>>,
-    /// How many runs have begun that are within no other one.
-    counts: RunNumber,
+    counts: RunCounts,
     /// Of runs that have not begun here: words of several groups overtake each other.
     early: Vec<ToldRun>,
 }
@@ -124,45 +145,51 @@ impl OpenRunsState {
         found
     }
 
-    fn begin(&mut self, run: u64) -> Arc<OpenRun> {
+    /// `places`: how many collectives of each group have been asked for.
+    fn begin(&mut self, run: u64, places: &OfGroups) -> Arc<OpenRun> {
         let early = std::mem::take(&mut self.early);
-        self.early = early.into_iter().filter(|told| self.is_to_come(&told.path)).collect();
+        self.early = early.into_iter().filter(|told| self.is_to_come(told, places)).collect();
         // A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         let around = self.open().into_iter().rfind(|r| run > 0 && r.run > 0);
-        let of_all = self.count(around.as_deref(), |counts| {
-            counts.of_all += 1;
-            counts.of_all
-        });
-        let state = OpenRunState { number: RunNumber { of_all, ..Default::default() }, ..Default::default() };
-        let (tasks, plans) = Default::default();
-        Arc::new(OpenRun { run, around, tasks, plans, state: Mutex::new(state) })
+        let places = self.count(around.as_deref(), |counts| counts.begin(places));
+        let (tasks, plans, state) = Default::default();
+        Arc::new(OpenRun { run, around, places, tasks, plans, state })
     }
 
     /// What `work` does with the counts of runs within another one, or within none.
-    fn count<R>(&mut self, around: Option<&OpenRun>, work: impl FnOnce(&mut RunNumber) -> R) -> R {
+    fn count<R>(&mut self, around: Option<&OpenRun>, work: impl FnOnce(&mut RunCounts) -> R) -> R {
         match around {
             Some(run) => work(&mut run.lock().within),
             None => work(&mut self.counts),
         }
     }
 
-    /// Whether another rank's run has yet to begin here.
-    fn is_to_come(&self, path: &[RunNumber]) -> bool {
+    /// Whether another rank's run has yet to begin here, or a collective that belongs to it has yet to come.
+    fn is_to_come(&mut self, told: &ToldRun, places: &OfGroups) -> bool {
         let (open, mut around) = (self.open(), None::<Arc<OpenRun>>);
-        for number in path {
-            let is_after = match &around {
-                Some(run) => number.is_after(&run.lock().within),
-                None => number.is_after(&self.counts),
+        let both = |group| told.both.contains(&group);
+        for number in &told.notice.path {
+            let is_around = |r: &OpenRun| r.around.as_ref().map(Arc::as_ptr) == around.as_ref().map(Arc::as_ptr);
+            let run = open.iter().find(|r| is_around(r)).cloned();
+            let mut common = number.of_groups.iter().filter(|(group, _)| both(**group)).peekable();
+            if common.peek().is_none() {
+                let place = places.get(&told.group).copied().unwrap_or(0);
+                let own = match &run {
+                    Some(run) => run.places.get(&told.group).copied().unwrap_or_default(),
+                    None => (place, self.count(around.as_deref(), |counts| counts.behind(told.group, place))),
+                };
+                return (number.place, number.since) >= own;
+            }
+            let is_after = |counts: &mut RunCounts| {
+                common.any(|(group, &n)| n > counts.of_groups.get(group).copied().unwrap_or(0))
             };
-            if is_after {
+            if self.count(around.as_deref(), is_after) {
                 return true;
             }
-            let is_around = |r: &OpenRun| r.around.as_ref().map(Arc::as_ptr) == around.as_ref().map(Arc::as_ptr);
-            let next = open.iter().find(|r| is_around(r) && r.lock().number.is_that_of(number)).cloned();
-            if next.is_none() {
-                return false;
+            match run.filter(|run| run.number(told.group).means(number, both, false) == Some(true)) {
+                Some(run) => around = Some(run),
+                None => return false,
             }
-            around = next;
         }
         false
     }
@@ -174,29 +201,30 @@ impl OpenRuns {
     }
 
     /// Those that go on as something is asked for, and how many have begun that are within no other one.
-    pub(super) fn asked_within(&self) -> (Vec<Arc<OpenRun>>, RunNumber) {
+    pub(super) fn asked_within(&self) -> Result<(Vec<Arc<OpenRun>>, OfGroups)> {
         let state = self.lock();
         let open = state.open();
         for told in &state.early {
-            open.iter().any(|run| told.ends(run));
+            told.ends_one(&open, false)?;
         }
-        (open, state.counts.clone())
+        Ok((open, state.counts.of_groups.clone()))
     }
 
-    /// A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order.
-    pub(super) fn join(&self, run: u64, group: Option<usize>) -> Arc<OpenCallback> {
+    /// A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order. `places`: how
+    /// many collectives of each group have been asked for.
+    pub(super) fn join(&self, run: u64, group: Option<usize>, places: &OfGroups) -> Arc<OpenCallback> {
         let mut state = self.lock();
         let there = state.callbacks.iter().find(|c| c.run.run == run).map(|c| c.run.clone());
-        let joined = there.unwrap_or_else(|| state.begin(run));
+        let joined = there.unwrap_or_else(|| state.begin(run, places));
         if let Some(group) = group
-            && !joined.lock().number.of_groups.contains_key(&group)
+            && !joined.lock().numbers.contains_key(&group)
         {
             let number = state.count(joined.around.as_deref(), |counts| {
                 let count = counts.of_groups.entry(group).or_default();
                 *count += 1;
                 *count
             });
-            joined.lock().number.of_groups.insert(group, number);
+            joined.lock().numbers.insert(group, number);
         }
         let is_free = |n: &usize| !state.callbacks.iter().any(|c| c.group == group && c.number == *n);
         let number = (0..state.callbacks.len()).find(is_free).unwrap_or(state.callbacks.len());
@@ -210,20 +238,37 @@ impl OpenRuns {
         self.lock().callbacks.retain(|c| !Arc::ptr_eq(c, callback));
     }
 
-    /// Others have given runs up, which they say in a group.
-    pub(super) fn hear(&self, (group, group_name): (usize, &str), name: &str, notices: &[Notice]) {
+    /// Others have given runs up, which they say in a group. `is_met`: whether what has met that is a collective of the program,
+    /// and no such word.
+    pub(super) fn hear(
+        &self,
+        (group, group_name): (usize, &Arc<str>),
+        name: &'static str,
+        notices: &[Notice],
+        places: &OfGroups,
+        is_met: bool,
+    ) -> Result<()> {
         let mut state = self.lock();
         let open = state.open();
         for notice in notices {
-            let told = ToldRun { group, path: notice.path.clone(), error: notice.error(name, group_name) };
-            if !open.iter().any(|run| told.ends(run)) && state.is_to_come(&told.path) {
+            let both = places.keys().filter(|group| notice.groups.contains(group)).copied().collect();
+            let told = ToldRun { group, group_name: group_name.clone(), notice: notice.clone(), both, name };
+            if !told.ends_one(&open, is_met)? && state.is_to_come(&told, places) {
                 state.early.push(told);
             }
         }
+        Ok(())
+    }
+
+    /// What was told in a group too early meets a collective now.
+    pub(super) fn recall(&self, group: usize) -> Result<()> {
+        let state = self.lock();
+        let open = state.open();
+        state.early.iter().filter(|told| told.group == group).try_for_each(|told| told.ends_one(&open, true).map(drop))
     }
 
     /// Another rank has begun so many, and comes to what this one comes to: some were never begun here.
-    pub(super) fn catch_up(&self, others: &RunNumber) {
+    pub(super) fn catch_up(&self, others: &OfGroups) {
         self.lock().counts.catch_up(others);
     }
 }
@@ -234,49 +279,79 @@ mod tests {
 
     fn notice(path: &[&str]) -> Notice {
         let path: Vec<RunNumber> = path.iter().map(|text| RunNumber::read(text).unwrap()).collect();
-        Notice::read(1, &format!("x of {}", Notice::text(&path, "oh"))).unwrap()
+        Notice::read(1, &format!("x of {}", Notice::text(&path, &[0, 3, 5].into(), "oh"))).unwrap()
+    }
+
+    fn join(runs: &OpenRuns, run: u64, group: usize) -> Arc<OpenCallback> {
+        runs.join(run, Some(group), &places())
+    }
+
+    fn places() -> OfGroups {
+        [(0, 0), (3, 0), (5, 0)].into()
+    }
+
+    fn text(run: &OpenRun) -> Vec<String> {
+        run.path(0).iter().map(RunNumber::to_string).collect()
     }
 
     #[test]
     fn callbacks_of_a_run_are_numbered_by_their_group() {
-        let (runs, world, pair) = (OpenRuns::default(), Some(0), Some(1));
-        let all = [runs.join(7, world), runs.join(7, world), runs.join(8, world), runs.join(7, pair)];
+        let runs = OpenRuns::default();
+        let all = [join(&runs, 7, 0), join(&runs, 7, 0), join(&runs, 8, 0), join(&runs, 7, 1)];
         assert_eq!(all.each_ref().map(|c| c.number), [0, 1, 2, 0]);
         let shares = |i: usize| Arc::ptr_eq(&all[0].run, &all[i].run);
         assert_eq!([shares(1), shares(2), shares(3)], [true, false, true]);
-        assert_eq!(runs.asked_within().0.len(), 2);
+        assert_eq!(runs.asked_within().unwrap().0.len(), 2);
         runs.leave(&all[0]);
-        let more = [runs.join(9, world), runs.join(9, world)];
+        let more = [join(&runs, 9, 0), join(&runs, 9, 0)];
         assert_eq!(more.each_ref().map(|c| c.number), [0, 3]); // 1 and 2 are still open
         all[1..].iter().chain(&more).for_each(|c| runs.leave(c));
-        assert!(runs.asked_within().0.is_empty());
+        assert!(runs.asked_within().unwrap().0.is_empty());
     }
 
     #[test]
     fn a_run_that_another_rank_has_given_up_ends_here() {
         let runs = OpenRuns::default();
-        let [outer, inner, other] = [runs.join(1, Some(0)), runs.join(2, Some(0)), runs.join(2, Some(3))];
-        for elsewhere in [&["2 0:2"][..], &["1 0:1", "2 0:2"], &["1 0:1", "1 0:1", "1"]] {
-            runs.hear((0, "world"), "barrier", &[notice(elsewhere)]);
+        let hear = |group, path: &[&str]| {
+            runs.hear((group, &"pair".into()), "barrier", &[notice(path)], &places(), true).unwrap();
+        };
+        let [outer, inner, other] = [join(&runs, 1, 0), join(&runs, 2, 0), join(&runs, 2, 3)];
+        for elsewhere in [&["0 1 0:2"][..], &["0 0 0:1", "0 1 0:2"], &["0 0 0:1", "0 0 0:1", "0 0 "]] {
+            hear(0, elsewhere);
             assert!(outer.run.check().is_ok() && inner.run.check().is_ok(), "{elsewhere:?}");
         }
-        runs.hear((5, "pair"), "barrier", &[notice(&["1 0:1", "1 3:1"])]);
+        hear(5, &["0 0 0:1", "0 0 3:1"]);
         let error = inner.run.check().unwrap_err().to_string();
         assert!(error.contains("rank 1 of group 'pair' has given its backward run up: oh"), "{error}");
         assert!(outer.run.check().is_ok() && inner.run.is_settled(5) && !inner.run.is_settled(0));
-        assert_eq!(inner.run.give_up("why"), Some("nothing more of 1 0:1/1 0:1 3:1; why".into()));
-        assert_eq!(inner.run.give_up("why"), None);
+        assert_eq!(text(&inner.run), ["0 0 0:1", "0 0 0:1 3:1"]);
+        assert_eq!([inner.run.give_up(), inner.run.give_up()], [true, false]);
         [inner, other].iter().for_each(|c| runs.leave(c));
-        let second = runs.join(3, Some(0)); // of which was told before it began
-        assert!(runs.asked_within().0[1].check().is_err() && second.run.is_settled(0));
+        let second = join(&runs, 3, 0); // of which was told before it began
+        assert!(runs.asked_within().unwrap().0[1].check().is_err() && second.run.is_settled(0));
         outer.run.settle(0, Some(&Error::graph("it ends")));
-        assert_eq!(second.run.give_up(""), None);
+        assert!(!second.run.give_up());
         [second, outer].iter().for_each(|c| runs.leave(c));
-        let next = runs.join(4, Some(0));
-        assert!(runs.asked_within().0[0].check().is_err());
-        assert_eq!(next.run.give_up(""), Some("nothing more of 2 0:2; ".into()));
+        let next = join(&runs, 4, 0);
+        assert!(runs.asked_within().unwrap().0[0].check().is_err());
+        assert_eq!(text(&next.run), ["0 1 0:2"]);
         runs.leave(&next);
-        runs.catch_up(&RunNumber::read("4 0:3").unwrap());
-        assert_eq!(runs.join(5, Some(0)).run.give_up(""), Some("nothing more of 5 0:4; ".into()));
+        runs.catch_up(&[(0, 4)].into());
+        assert_eq!(text(&join(&runs, 5, 0).run), ["0 2 0:5"]);
+    }
+
+    #[test]
+    fn ranks_without_a_group_in_common_know_a_run_by_its_place() {
+        let runs = OpenRuns::default();
+        let hear = |path: &[&str]| runs.hear((5, &"pair".into()), "barrier", &[notice(path)], &places(), true);
+        let run = runs.join(1, None, &places());
+        for other in ["1 0 8:1", "0 0 3:1"] {
+            hear(&[other]).unwrap();
+            assert!(run.run.check().is_ok());
+        }
+        let unclear = hear(&["0 1 8:1"]).unwrap_err().to_string();
+        assert!(unclear.contains("whether this collective is of it is unknown"), "{unclear}");
+        hear(&["0 0 8:1"]).unwrap();
+        assert!(run.run.check().is_err());
     }
 }

@@ -3,59 +3,95 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The how many-th a run is of those around it, or how many there have been.
+/// For each group, by its place among all.
+pub(super) type OfGroups = BTreeMap<usize, u64>;
+
+/// Which run is meant among those that begin within another one, or within none; in a word of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RunNumber {
-    pub(super) of_all: u64,
-    /// Of those that have callbacks of a group, for each group that the run has; groups by their place among all.
-    pub(super) of_groups: BTreeMap<usize, u64>,
+    /// How many collectives of that group come before it.
+    pub(super) place: u64,
+    /// How many runs have begun behind these, before it.
+    pub(super) since: u64,
+    /// For the groups whose callbacks it has: the how many-th it is of those that have such ones.
+    pub(super) of_groups: OfGroups,
 }
 
 impl RunNumber {
-    /// Whether two ranks mean one run; runs of all count where they have no group in common.
-    pub(super) fn is_that_of(&self, other: &RunNumber) -> bool {
-        self.compare(other, |a, b| a == b)
-    }
-
-    /// Whether so many have not begun yet.
-    pub(super) fn is_after(&self, counts: &RunNumber) -> bool {
-        self.compare(counts, |number, count| number > count)
-    }
-
-    fn compare(&self, other: &RunNumber, how: impl Fn(u64, u64) -> bool) -> bool {
-        let both = |(group, own): (&usize, &u64)| other.of_groups.get(group).map(|theirs| (*own, *theirs));
-        let mut common = self.of_groups.iter().filter_map(both).peekable();
-        match common.peek() {
-            None => how(self.of_all, other.of_all),
-            Some(_) => common.any(|(own, theirs)| how(own, theirs)),
+    /// Whether another rank's run is this one; `None` where what has met the word may belong to it, or not. `both`: whether both
+    /// ranks are in a group, and so have its callbacks in the same runs. `is_met`: whether a collective of the run has met the
+    /// word: then its place counts, too.
+    pub(super) fn means(&self, told: &RunNumber, both: impl Fn(usize) -> bool, is_met: bool) -> Option<bool> {
+        let same = |(group, own): (&usize, &u64)| told.of_groups.get(group).map(|theirs| own == theirs);
+        let common: Vec<bool> = self.of_groups.iter().filter_map(same).collect();
+        if !common.is_empty() {
+            return Some(common.contains(&true));
         }
-    }
-
-    /// The larger ones count.
-    pub(super) fn catch_up(&mut self, other: &RunNumber) {
-        self.of_all = self.of_all.max(other.of_all);
-        for (&group, &number) in &other.of_groups {
-            let own = self.of_groups.entry(group).or_default();
-            *own = number.max(*own);
+        let mut groups = self.of_groups.keys().chain(told.of_groups.keys());
+        if !is_met || self.place != told.place || groups.any(|&group| both(group)) {
+            return Some(false);
         }
+        (self.since == told.since).then_some(true)
     }
 
     /// What `Display` has written.
     pub(super) fn read(text: &str) -> Option<RunNumber> {
-        let mut parts = text.split(' ');
-        let of_all = parts.next()?.parse().ok()?;
-        let one = |part: &str| {
-            let (group, number) = part.split_once(':')?;
-            Some((group.parse().ok()?, number.parse().ok()?))
-        };
-        Some(RunNumber { of_all, of_groups: parts.map(one).collect::<Option<_>>()? })
+        let mut parts = text.splitn(3, ' ');
+        let mut number = || parts.next()?.parse().ok();
+        let (place, since) = (number()?, number()?);
+        Some(RunNumber { place, since, of_groups: read_groups(parts.next().unwrap_or(""))? })
     }
 }
 
 impl fmt::Display for RunNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.of_all)?;
-        self.of_groups.iter().try_for_each(|(group, number)| write!(f, " {group}:{number}"))
+        write!(f, "{} {} {}", self.place, self.since, groups_text(&self.of_groups))
+    }
+}
+
+/// Numbers of groups as a text.
+pub(super) fn groups_text(numbers: &OfGroups) -> String {
+    let each: Vec<String> = numbers.iter().map(|(group, number)| format!("{group}:{number}")).collect();
+    each.join(" ")
+}
+
+/// What [`groups_text`] has made.
+pub(super) fn read_groups(text: &str) -> Option<OfGroups> {
+    let one = |part: &str| {
+        let (group, number) = part.split_once(':')?;
+        Some((group.parse().ok()?, number.parse().ok()?))
+    };
+    text.split(' ').filter(|part| !part.is_empty()).map(one).collect()
+}
+
+/// How many runs have begun within another one, or within none.
+#[derive(Default)]
+pub(super) struct RunCounts {
+    /// With callbacks of each group.
+    pub(super) of_groups: OfGroups,
+    behind: BTreeMap<usize, (u64, u64)>,
+}
+
+impl RunCounts {
+    /// How many behind so many collectives of a group.
+    pub(super) fn behind(&self, group: usize, place: u64) -> u64 {
+        self.behind.get(&group).map_or(0, |&(last, count)| if last == place { count } else { 0 })
+    }
+
+    /// One more; gives for each group where it begins, and how many have begun there before.
+    pub(super) fn begin(&mut self, places: &OfGroups) -> BTreeMap<usize, (u64, u64)> {
+        let at = |(&group, &place): (&usize, &u64)| (group, (place, self.behind(group, place)));
+        let found: BTreeMap<usize, (u64, u64)> = places.iter().map(at).collect();
+        self.behind = found.iter().map(|(&group, &(place, count))| (group, (place, count + 1))).collect();
+        found
+    }
+
+    /// The larger numbers count.
+    pub(super) fn catch_up(&mut self, others: &OfGroups) {
+        for (&group, &number) in others {
+            let own = self.of_groups.entry(group).or_default();
+            *own = number.max(*own);
+        }
     }
 }
 
@@ -68,27 +104,39 @@ mod tests {
     }
 
     #[test]
-    fn groups_in_common_count_first() {
-        for (a, b, is_that, is_after) in [
-            ("7 0:3", "9 0:3", true, false),
-            ("7 0:3", "7 0:2", false, true),
-            ("7 0:3 2:1", "7 1:5 2:1", true, false),
-            ("7 0:3", "7 1:4", true, false),
-            ("8 0:3", "7 1:4", false, true),
-            ("8", "7 1:4", false, true),
+    fn groups_in_common_count_and_else_places() {
+        let yes = Some(true);
+        let no = Some(false);
+        for (own, told, unmet, met) in [
+            ("7 2 0:3", "9 0 0:3", yes, yes),
+            ("7 2 0:3", "7 2 0:2", no, no),
+            ("7 2 0:3 2:1", "7 2 1:5 2:1", yes, yes),
+            ("7 2 0:3", "7 2 1:4", no, yes),
+            ("7 2 0:3", "7 1 1:4", no, None),
+            ("7 2 0:3", "6 2 1:4", no, no),
+            ("7 2 9:3", "7 2 1:4", no, no), // both are in group 9, and the run of the other one has no callbacks of it
+            ("7 2 ", "7 2 9:4", no, no),
         ] {
-            assert_eq!(number(a).is_that_of(&number(b)), is_that, "{a}, {b}");
-            assert_eq!(number(a).is_after(&number(b)), is_after, "{a}, {b}");
+            let means = |is_met| number(own).means(&number(told), |group| group == 9, is_met);
+            assert_eq!([means(false), means(true)], [unmet, met], "{own}, {told}");
         }
-        let mut counts = number("7 0:3 1:1");
-        counts.catch_up(&number("5 0:4 2:2"));
-        assert_eq!(counts.to_string(), "7 0:4 1:1 2:2");
+    }
+
+    #[test]
+    fn runs_are_counted_behind_the_collectives_of_a_group() {
+        let mut counts = RunCounts::default();
+        let mut begin = |place| counts.begin(&OfGroups::from([(3, place)]))[&3];
+        assert_eq!([begin(0), begin(0), begin(4), begin(4), begin(5)], [(0, 0), (0, 1), (4, 0), (4, 1), (5, 0)]);
+        assert_eq!([counts.behind(3, 5), counts.behind(3, 6), counts.behind(1, 5)], [1, 0, 0]);
     }
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in ["", "x", "1 0", "1 a:1", "1 0:-1", "1  0:1"] {
+        for text in ["", "x", "1", "1 0 a:1", "1 0 0:-1", "1  0:1"] {
             assert_eq!(RunNumber::read(text), None, "{text}");
+        }
+        for text in ["17 4 0:17 2:3", "1 0 "] {
+            assert_eq!(number(text).to_string(), text);
         }
     }
 }

@@ -44,9 +44,8 @@ class Notice(NamedTuple):
         """The end, where it cannot be said whether a collective that meets it belongs to that run."""
         what = (
             f"rank {self.rank} of group {group!r} has given a backward run up ({self.why}). It has no callbacks' group "
-        )
-        what += (
-            "in common with this process and made another number of runs: whether this collective is of it is unknown"
+            "in common with this process, and made another number of runs: "
+            "whether this collective is of it is unknown"
         )
         hint = "give both a callback of one group, which may have no gradients: comm.all_reduce_callback([], 1)"
         return CommunicatorError(message(f"Communicator.{name}", None, what, hint=hint))

@@ -208,7 +208,7 @@ class _Bystander:
 
     def __init__(self, comm: Communicator, run: int) -> None:
         self._line = comm._line
-        self._open = self._line.begin().join(run, None)
+        self._open = self._line.begin().join(run, self._line, None)
         self.plans = self._open.run.plans
 
     def check(self, packs: str) -> None: ...
@@ -233,9 +233,9 @@ class _PackSender:
     """
 
     def __init__(self, comm: Communicator, settings: _Settings, run: int) -> None:
-        self._comm, self._settings = comm, settings
-        self.advance = comm._line.advance
-        self._open = comm._line.begin().join(run, comm._line.key(settings.group))
+        line = comm._line
+        self._comm, self._settings, self.advance = comm, settings, line.advance
+        self._open = line.begin().join(run, line, line.key(settings.group))
         self.plans = self._open.run.plans
 
     def check(self, packs: str) -> None:

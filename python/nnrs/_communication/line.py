@@ -62,7 +62,6 @@ class Line:
         self.groups: dict[str, Transport] = {}
         """Those with other processes that this one is in."""
         self._number = 0
-        self._is_used = False
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._agreed: dict[str, int] = {}
@@ -87,15 +86,17 @@ class Line:
         return self._number > 0
 
     def begin(self) -> OpenRuns:
-        """Something is asked for: the thread that does it first stands for the process, also if another made it."""
-        if not self._is_used:
-            self._is_used = True
-            here = runs_here()
-            if here is not self.runs and self._number:
+        """Something is asked for: the thread that does it stands for the process, until another one does so."""
+        here = runs_here()
+        if here is not self.runs and not self._is_in_a_run():
+            if self._number:
                 self.runs.lines.discard(self)
                 self._number = here.add(self)
             self.runs = here
         return self.runs
+
+    def _is_in_a_run(self) -> bool:
+        return any(c.line is self for c in list(self.runs.callbacks))
 
     def place(self, group: str) -> int:
         """How many collectives of a group have been asked for: all processes of it have done those, or will."""

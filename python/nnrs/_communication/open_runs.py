@@ -97,8 +97,8 @@ class OpenRun:
 class OpenCallback:
     """A callback in a backward run that goes on; without a group where this process is not in that."""
 
-    def __init__(self, run: OpenRun, group: str | None, number: int) -> None:
-        self.run, self.group = run, group
+    def __init__(self, run: OpenRun, line: Line, group: str | None, number: int) -> None:
+        self.run, self.line, self.group = run, line, group
         self.number = number
         """No other open one of its group has it."""
         self.arrays: set[NdArray] = set()
@@ -160,14 +160,14 @@ class OpenRuns:
             any(told.ends(run, False) for run in found)
         return found
 
-    def join(self, run: int, group: str | None) -> OpenCallback:
-        """A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
+    def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
+        """A callback of a line joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
         joined = next((r for r in self.open() if r.run == run), None) or self._begin(run)
         if group is not None and group not in joined.numbers:
             of_groups = self._counts(joined.around).of_groups
             joined.numbers[group] = of_groups[group] = of_groups.get(group, 0) + 1
         there = {c.number for c in self.callbacks if c.group == group}
-        made = OpenCallback(joined, group, min(set(range(len(there) + 1)) - there))
+        made = OpenCallback(joined, line, group, min(set(range(len(there) + 1)) - there))
         self.callbacks.append(made)
         return made
 

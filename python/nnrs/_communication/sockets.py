@@ -24,6 +24,8 @@ _INIT = 2
 """The group of the moves in which all processes come to `init`; that of a transport is a larger number."""
 _LOOKS = 0.5
 """Seconds between two looks of the thread that hears of the end while the script computes."""
+_LAST_STEPS = 10.0
+"""Seconds that a handler of SIGTERM's has, which may want the script to come to the end of a step."""
 
 
 class _World:
@@ -100,7 +102,8 @@ class _Process:
                 why = aborted_text(self.mesh.aborted) if self.mesh.aborted else died_text(sorted(self.mesh.lost))
                 say(self.mesh.rank, self.mesh.size, f"is ended: {why}")
                 os.kill(self.pid, signal.SIGTERM)
-                return
+                time.sleep(_LAST_STEPS)
+                os._exit(128 + signal.SIGTERM)
 
 
 _process: _Process | None = None
