@@ -5,7 +5,9 @@ Threads stand for processes; tests/mpi/hostile.py has processes.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -364,6 +366,50 @@ def test_a_process_that_shares_no_gradients_with_the_one_that_fails(rows, column
     """Who is in the failing one's column alone is told, too, also one that is alone in its row."""
     found = run_threads(sum(map(len, rows)), lambda comm: rows_and_columns(comm, rows, columns, (failing, 2), **more))
     assert found == [[0, 1, 3, 4]] * len(found)
+
+
+def test_a_run_of_some_that_fails_before_one_of_all():
+    """Who was not in it had its next run ended, and the others took what came after for its gradients."""
+
+    def work(comm):
+        pair, found = comm.new_group(("pair", [0, 1])), []
+        a, w = leaves(comm.rank + 1.0, comm.rank + 1.0)
+        y, z = F.sum(F.exp(F.sin(a))), F.sum(F.pow_scalar(w, 2))
+        own, everywhere = comm.all_reduce_callback(a.grad, 1, group=pair), comm.all_reduce_callback(w.grad, 1)
+        for step in range(4):
+            w.grad.fill(step)
+            y.forward(), z.forward()
+            if comm.rank < 2:
+                with contextlib.suppress(Failure, ValueError):
+                    hook = fails_at("Sum") if comm.rank == 1 and step in (0, 2) else None
+                    y.backward(communicator_callbacks=own, function_post_hook=hook)
+            z.backward(communicator_callbacks=everywhere)
+            found.append(float(w.g[0]))
+        return found
+
+    assert run_threads(3, work) == [[12.0, 15.0, 18.0, 21.0]] * 3
+
+
+def test_a_communicator_that_another_thread_used_first():
+    """The thread that runs backward did not tell its processes."""
+    board = Board()
+
+    def work(comm):
+        other = C.Communicator(ThreadTransport(board, comm.rank, comm.size))
+        first = threading.Thread(target=comm.barrier)
+        first.start()
+        first.join()
+        (a,) = leaves(comm.rank + 1.0)
+        y = F.sum(F.exp(F.sin(a)))
+        callback = other.all_reduce_callback([a.grad], 1)
+
+        def options(step, fails):
+            hook = fails_at("Exp", lambda f: comm.barrier()) if fails else lambda f: comm.barrier()
+            return {"communicator_callbacks": callback, "function_post_hook": hook}
+
+        return train(comm, y, [a], options)
+
+    check(run_threads(2, work), [sum(np.exp(np.sin(v)) * np.cos(v) for v in (1, 2))])
 
 
 def test_one_callback_in_a_run_and_in_a_run_within():

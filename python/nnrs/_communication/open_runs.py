@@ -161,7 +161,7 @@ class OpenRuns:
         return found
 
     def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
-        """A callback of a line joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
+        """A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
         joined = next((r for r in self.open() if r.run == run), None) or self._begin(run)
         if group is not None and group not in joined.numbers:
             of_groups = self._counts(joined.around).of_groups
