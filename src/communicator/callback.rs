@@ -221,9 +221,9 @@ impl PackSender {
 
     /// All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too.
     fn close(&self, open: &OpenReduction) -> Result<()> {
-        let result = self.end(&open.callback);
+        self.end(&open.callback).inspect_err(|e| self.fail(open, &e.to_string()))?;
         self.members.runs.leave(&open.callback);
-        result
+        Ok(())
     }
 
     fn end(&self, callback: &OpenCallback) -> Result<()> {

@@ -151,11 +151,12 @@ impl Hall {
                     false => Err(self.fail(state, place, &other_move(place, from, letter.kind))),
                 };
             }
+            let is_patient = place.is_patient.load(Relaxed);
             if let Some(why) = group.left.get(&from) {
                 let text = format!("rank {} {why} without coming to it", place.members[from]);
-                return Err(self.fail(state, place, &text));
+                return Err(if is_patient { over(&text) } else { self.fail(state, place, &text) });
             }
-            if place.is_patient.load(Relaxed) {
+            if is_patient {
                 if group.leaving.contains(&place.own) && group.leaving.contains(&from) {
                     return Err(over(&format!("rank {} is about to leave, too", place.members[from])));
                 }

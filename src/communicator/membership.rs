@@ -145,7 +145,11 @@ impl Membership {
             if !runs.is_empty() {
                 self.runs.recall(group.number)?;
             }
-            let agreed = agree(t, name, said, &counts, hear);
+            let agreed = agree(t, name, said, &counts, hear).map_err(|stop| match stop {
+                // Who has left hears nothing, and nobody here waits for him.
+                Stop::Failure(e) if is_notice => Stop::Disagreement(e),
+                stop => stop,
+            });
             if let (Err(Stop::Disagreement(e)), Some(run)) = (&agreed, run) {
                 run.settle(group.number, Some(e));
             }

@@ -266,15 +266,17 @@ class _PackSender:
 
     def close(self) -> None:
         """All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too."""
-        run, key = self._open.run, self._comm._line.key(self._settings.group)
+        run, key, line = self._open.run, self._comm._line.key(self._settings.group), self._comm._line
         try:
             if run.error is not None:
                 raise run.error
             if key not in run.settled:
-                self._comm._line.wait(self._submit("the end of a backward run"))
+                line.wait(self._submit("the end of a backward run"))
                 run.settled.add(key)
-        finally:
-            self._comm._line.runs.leave(self._open)
+        except BaseException as error:
+            self.fail(f"{type(error).__name__}: {error}")
+            raise
+        line.runs.leave(self._open)
 
     def fail(self, why: str) -> None:
         """End a run that has failed here."""

@@ -164,7 +164,8 @@ class Line:
         for line, group, transport in self.runs.groups():
             key = line.key(group)
             if key not in run.settled:
-                line.say(name, group, transport, notice_text(run.path(key), keys, why))
+                with suppress(CommunicatorError):  # of one that has ended
+                    line.say(name, group, transport, notice_text(run.path(key), keys, why))
 
     def say(self, name: str, group: str, transport: Transport, text: str) -> None:
         """Tell a group that a run has been given up."""

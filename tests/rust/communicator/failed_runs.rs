@@ -334,3 +334,106 @@ fn sums_of_sums_are_made_in_the_order_of_the_callbacks() {
         assert_eq!(seen.unwrap(), [[24.0 + 24.0 + 12.0]; 3]);
     }
 }
+
+/// Rows add gradients up, columns what is in a hook: of five steps rank `failing` fails in the third, and all leave that out.
+fn rows_and_columns(rows: &[&[usize]], columns: &[&[usize]], failing: usize, warm_up: usize) {
+    let size = rows.iter().map(|ranks| ranks.len()).sum();
+    let seen = Threads::run_over(Threads::world_within(size, Duration::from_secs(20)), |comm| {
+        let of = |groups: &[&[usize]]| groups.iter().position(|ranks| ranks.contains(&comm.rank())).unwrap();
+        rows.iter().enumerate().try_for_each(|(i, ranks)| comm.new_group(&format!("row{i}"), ranks))?;
+        columns.iter().enumerate().try_for_each(|(i, ranks)| comm.new_group(&format!("column{i}"), ranks))?;
+        let (row, column) = (format!("row{}", of(rows)), format!("column{}", of(columns)));
+        let (leaves, y) = net(&comm)?;
+        let reduced = comm.all_reduce_callback(&leaves.each_ref().map(|v| v.grad()), each(&row))?;
+        for _ in 0..if of(rows) == 0 { warm_up } else { 0 } {
+            y.forward()?;
+            y.backward_with(BackwardRun { callbacks: &[&reduced], ..Default::default() })?;
+        }
+        let mut found = vec![];
+        for step in 0..5 {
+            leaves.iter().try_for_each(|v| v.grad().zero())?;
+            y.forward()?;
+            let sum = |f: &FunctionRef| {
+                if f.name() == "exp" {
+                    let x = array(DType::F32, &[(comm.rank() + step) as f64]);
+                    comm.all_reduce(&[&x], AllReduceOptions { group: &column, ..Default::default() })?;
+                    let expected: usize = columns[of(columns)].iter().map(|r| r + step).sum();
+                    assert_eq!(x.to_vec::<f32>()?, [expected as f32]);
+                }
+                Ok(())
+            };
+            let post = fails_at("sum", comm.rank() == failing && step == 2, &sum);
+            match y.backward_with(BackwardRun { callbacks: &[&reduced], post: Some(&post), ..Default::default() }) {
+                Err(e) => assert!(e.to_string().contains("a bad sample"), "{e}"),
+                Ok(()) => {
+                    let expected: f32 = rows[of(rows)].iter().map(|&r| (2.0 + r as f32).exp()).sum();
+                    let got = leaves[1].grad().to_vec::<f32>()?[0];
+                    assert!((got - expected).abs() < 1e-4 * expected, "{got} {expected}");
+                    found.push(step);
+                }
+            }
+        }
+        Ok(found)
+    });
+    assert_eq!(seen.unwrap(), vec![vec![0, 1, 3, 4]; size]);
+}
+
+#[test]
+fn on_a_rank_with_which_others_share_no_gradients() {
+    rows_and_columns(&[&[0, 1], &[2, 3]], &[&[0, 2], &[1, 3]], 1, 0);
+    rows_and_columns(&[&[0, 1], &[2, 3]], &[&[0, 2], &[1, 3]], 0, 1);
+    rows_and_columns(&[&[0, 1], &[2]], &[&[0, 2], &[1]], 0, 0);
+    rows_and_columns(&[&[0, 1], &[2]], &[&[0, 2], &[1]], 2, 0);
+}
+
+#[test]
+fn a_run_of_some_that_fails_before_one_of_all() {
+    let seen = Threads::run_over(Threads::world_within(3, Duration::from_secs(20)), |comm| {
+        comm.new_group("pair", &[0, 1])?;
+        let ([a, w], own_value) = ([leaf(1.0)?, leaf(1.0)?], 1.0 + comm.rank() as f32);
+        let y = f::sum(&f::sin(&a)?, f::Sum::default())?;
+        let z = f::sum(&(&w * &leaf(own_value)?)?, f::Sum::default())?;
+        let own = comm.all_reduce_callback(&[a.grad()], each("pair"))?;
+        let everywhere = comm.all_reduce_callback(&[w.grad()], each(WORLD))?;
+        let mut found = vec![];
+        for step in 0..4 {
+            w.grad().write(&[step as f32])?;
+            y.forward()?;
+            z.forward()?;
+            if comm.rank() < 2 {
+                let is_bad = [0, 2].contains(&step);
+                let post = fails_at("sum", comm.rank() == 1 && is_bad, &|_| Ok(()));
+                let run = BackwardRun { callbacks: &[&own], post: Some(&post), ..Default::default() };
+                assert_eq!(y.backward_with(run).is_err(), is_bad);
+            }
+            z.backward_with(BackwardRun { callbacks: &[&everywhere], ..Default::default() })?;
+            found.push(w.grad().to_vec::<f32>()?[0]);
+        }
+        Ok(found)
+    });
+    assert_eq!(seen.unwrap(), [[6.0, 9.0, 12.0, 15.0]; 3]);
+}
+
+#[test]
+fn one_callback_in_a_run_and_in_a_run_within() {
+    let seen = Threads::run_over(Threads::world_within(2, Duration::from_secs(20)), |comm| {
+        let [w, q] = [leaf(1.0 + comm.rank() as f32)?, leaf(1.0 + comm.rank() as f32)?];
+        let y = f::sum(&f::tanh(&(&w * &w)?)?, f::Sum::default())?;
+        let z = f::sum(&(&q * &q)?, f::Sum::default())?;
+        let reduced = comm.all_reduce_callback(&[q.grad(), w.grad()], each(WORLD))?;
+        let within = |f: &FunctionRef| {
+            if f.name() == "tanh" {
+                q.grad().zero()?;
+                z.forward()?;
+                z.backward_with(BackwardRun { callbacks: &[&reduced, &reduced], ..Default::default() })?;
+                assert_eq!(q.grad().to_vec::<f32>()?, [6.0]);
+            }
+            Ok(())
+        };
+        y.forward()?;
+        y.backward_with(BackwardRun { callbacks: &[&reduced], post: Some(&within), ..Default::default() })?;
+        w.grad().to_vec::<f32>()
+    });
+    let expected: f32 = [1f32, 2.0].iter().map(|w| 2.0 * w / (w * w).cosh().powi(2)).sum();
+    assert!(seen.unwrap().iter().all(|g| (g[0] - expected).abs() < 1e-4));
+}
