@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_notice_is_read_as_it_was_said() {
-        let (path, groups) = (["17 1 0:17 2:3", "1 0 "].map(|text| RunNumber::read(text).unwrap()), [0, 2].into());
+        let (path, groups) = (["17 1 2 0:17 2:3", "1 0 0 "].map(|text| RunNumber::read(text).unwrap()), [0, 2].into());
         let text = format!("all_reduce of {}", Notice::text(&path, &groups, "a; b of c: "));
         let notice = Notice { rank: 1, path: path.into(), groups, why: "a; b of c: ".into() };
         assert_eq!(Notice::read(1, &text), Some(notice));

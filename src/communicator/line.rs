@@ -123,7 +123,12 @@ impl CollectiveTicket {
         is_wanted: impl Fn() -> Result<()>,
         moves: impl FnOnce() -> Result<R, Stop>,
     ) -> Result<R> {
-        let call = self.wait(is_wanted)?;
+        let call = self.wait(is_wanted).inspect_err(|e| {
+            if e.kind() == ErrorKind::Communicator {
+                self.line.fail(&e.to_string());
+                transport.leave(&format!("failed ({e})"));
+            }
+        })?;
         transport.begin(&call);
         match catch_unwind(AssertUnwindSafe(moves)) {
             Ok(Ok(found)) => {

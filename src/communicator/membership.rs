@@ -130,7 +130,13 @@ impl Membership {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
         let CollectivePlace { ticket, runs, counts, is_notice } = place;
-        let is_wanted = || runs.iter().try_for_each(|run| run.check());
+        let check = || runs.iter().try_for_each(|run| run.check());
+        let is_wanted = || {
+            if !runs.is_empty() {
+                self.runs.recall(group.number)?;
+            }
+            check()
+        };
         let hear = |notices: &[Notice], counted: &[OfGroups]| {
             self.runs.hear((group.number, &group.name), name, notices, &self.places(), !is_notice)?;
             if !is_notice {
@@ -138,13 +144,10 @@ impl Membership {
                 let begun = notices.iter().filter_map(|n| n.path.first()).map(|number| &number.of_groups);
                 begun.chain(counted).for_each(|others| self.runs.catch_up(others));
             }
-            Ok(is_wanted().err())
+            Ok(check().err())
         };
         let number = ticket.number();
         ticket.run(t, self.world.rank(), is_wanted, || {
-            if !runs.is_empty() {
-                self.runs.recall(group.number)?;
-            }
             let agreed = agree(t, name, said, &counts, hear).map_err(|stop| match stop {
                 // Who has left hears nothing, and nobody here waits for him.
                 Stop::Failure(e) if is_notice => Stop::Disagreement(e),

@@ -7,7 +7,7 @@
 
 use super::agreement::Notice;
 use super::packs::PlannedPacks;
-use super::run_number::{OfGroups, RunCounts, RunNumber};
+use super::run_number::{Begun, OfGroups, RunCounts, RunNumber};
 use super::worker::TaskGroup;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct OpenRun {
     run: u64,
     around: Option<Arc<OpenRun>>,
-    /// Of each group: how many of its collectives come before it, and how many runs have begun behind these.
-    places: BTreeMap<usize, (u64, u64)>,
+    /// Of each group: where it begins.
+    places: BTreeMap<usize, Begun>,
     /// What was sent.
     pub(super) tasks: Arc<TaskGroup>,
     /// Plans of its callbacks, in their order.
@@ -68,8 +68,8 @@ impl OpenRun {
 
     /// Which it is, in a word of that group.
     fn number(&self, group: usize) -> RunNumber {
-        let (place, since) = self.places.get(&group).copied().unwrap_or_default();
-        RunNumber { place, since, of_groups: self.lock().numbers.clone() }
+        let (place, since, of_all) = self.places.get(&group).copied().unwrap_or_default();
+        RunNumber { place, since, of_all, of_groups: self.lock().numbers.clone() }
     }
 
     /// The same, and before it those around it.
@@ -174,11 +174,13 @@ impl OpenRunsState {
             let mut common = number.of_groups.iter().filter(|(group, _)| both(**group)).peekable();
             if common.peek().is_none() {
                 let place = places.get(&told.group).copied().unwrap_or(0);
-                let own = match &run {
-                    Some(run) => run.places.get(&told.group).copied().unwrap_or_default(),
+                let (place, since) = match &run {
+                    Some(run) => {
+                        run.places.get(&told.group).map(|&(place, since, _)| (place, since)).unwrap_or_default()
+                    }
                     None => (place, self.count(around.as_deref(), |counts| counts.behind(told.group, place))),
                 };
-                return (number.place, number.since) >= own;
+                return (number.place, number.since) >= (place, since);
             }
             let is_after = |counts: &mut RunCounts| {
                 common.any(|(group, &n)| n > counts.of_groups.get(group).copied().unwrap_or(0))
@@ -316,15 +318,15 @@ mod tests {
             runs.hear((group, &"pair".into()), "barrier", &[notice(path)], &places(), true).unwrap();
         };
         let [outer, inner, other] = [join(&runs, 1, 0), join(&runs, 2, 0), join(&runs, 2, 3)];
-        for elsewhere in [&["0 1 0:2"][..], &["0 0 0:1", "0 1 0:2"], &["0 0 0:1", "0 0 0:1", "0 0 "]] {
+        for elsewhere in [&["0 1 1 0:2"][..], &["0 0 0 0:1", "0 1 1 0:2"], &["0 0 0 0:1", "0 0 0 0:1", "0 0 0 "]] {
             hear(0, elsewhere);
             assert!(outer.run.check().is_ok() && inner.run.check().is_ok(), "{elsewhere:?}");
         }
-        hear(5, &["0 0 0:1", "0 0 3:1"]);
+        hear(5, &["0 0 0 0:1", "0 0 0 3:1"]);
         let error = inner.run.check().unwrap_err().to_string();
         assert!(error.contains("rank 1 of group 'pair' has given its backward run up: oh"), "{error}");
         assert!(outer.run.check().is_ok() && inner.run.is_settled(5) && !inner.run.is_settled(0));
-        assert_eq!(text(&inner.run), ["0 0 0:1", "0 0 0:1 3:1"]);
+        assert_eq!(text(&inner.run), ["0 0 0 0:1", "0 0 0 0:1 3:1"]);
         assert_eq!([inner.run.give_up(), inner.run.give_up()], [true, false]);
         [inner, other].iter().for_each(|c| runs.leave(c));
         let second = join(&runs, 3, 0); // of which was told before it began
@@ -334,10 +336,10 @@ mod tests {
         [second, outer].iter().for_each(|c| runs.leave(c));
         let next = join(&runs, 4, 0);
         assert!(runs.asked_within().unwrap().0[0].check().is_err());
-        assert_eq!(text(&next.run), ["0 1 0:2"]);
+        assert_eq!(text(&next.run), ["0 1 1 0:2"]);
         runs.leave(&next);
         runs.catch_up(&[(0, 4)].into());
-        assert_eq!(text(&join(&runs, 5, 0).run), ["0 2 0:5"]);
+        assert_eq!(text(&join(&runs, 5, 0).run), ["0 2 2 0:5"]);
     }
 
     #[test]
@@ -345,13 +347,13 @@ mod tests {
         let runs = OpenRuns::default();
         let hear = |path: &[&str]| runs.hear((5, &"pair".into()), "barrier", &[notice(path)], &places(), true);
         let run = runs.join(1, None, &places());
-        for other in ["1 0 8:1", "0 0 3:1"] {
+        for other in ["1 0 0 8:1", "0 0 0 3:1", "0 1 1 8:1"] {
             hear(&[other]).unwrap();
             assert!(run.run.check().is_ok());
         }
-        let unclear = hear(&["0 1 8:1"]).unwrap_err().to_string();
+        let unclear = hear(&["0 1 2 8:1"]).unwrap_err().to_string();
         assert!(unclear.contains("whether this collective is of it is unknown"), "{unclear}");
-        hear(&["0 0 8:1"]).unwrap();
+        hear(&["0 0 0 8:1"]).unwrap();
         assert!(run.run.check().is_err());
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct RunNumber {
     pub(super) place: u64,
     /// How many runs have begun behind these, before it.
     pub(super) since: u64,
+    /// How many runs have begun before it.
+    pub(super) of_all: u64,
     /// For the groups whose callbacks it has: the how many-th it is of those that have such ones.
     pub(super) of_groups: OfGroups,
 }
@@ -31,21 +33,25 @@ impl RunNumber {
         if !is_met || self.place != told.place || groups.any(|&group| both(group)) {
             return Some(false);
         }
-        (self.since == told.since).then_some(true)
+        if self.since == told.since {
+            return Some(true);
+        }
+        // Where both had begun as many when they came to that place, it is one that is over here.
+        (self.of_all - self.since == told.of_all.wrapping_sub(told.since)).then_some(false)
     }
 
     /// What `Display` has written.
     pub(super) fn read(text: &str) -> Option<RunNumber> {
-        let mut parts = text.splitn(3, ' ');
+        let mut parts = text.splitn(4, ' ');
         let mut number = || parts.next()?.parse().ok();
-        let (place, since) = (number()?, number()?);
-        Some(RunNumber { place, since, of_groups: read_groups(parts.next().unwrap_or(""))? })
+        let (place, since, of_all) = (number()?, number()?, number()?);
+        Some(RunNumber { place, since, of_all, of_groups: read_groups(parts.next().unwrap_or(""))? })
     }
 }
 
 impl fmt::Display for RunNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.place, self.since, groups_text(&self.of_groups))
+        write!(f, "{} {} {} {}", self.place, self.since, self.of_all, groups_text(&self.of_groups))
     }
 }
 
@@ -67,10 +73,14 @@ pub(super) fn read_groups(text: &str) -> Option<OfGroups> {
 /// How many runs have begun within another one, or within none.
 #[derive(Default)]
 pub(super) struct RunCounts {
+    of_all: u64,
     /// With callbacks of each group.
     pub(super) of_groups: OfGroups,
     behind: BTreeMap<usize, (u64, u64)>,
 }
+
+/// Where a run begins in a group: how many collectives and how many runs behind these come before, and how many in all.
+pub(super) type Begun = (u64, u64, u64);
 
 impl RunCounts {
     /// How many behind so many collectives of a group.
@@ -78,11 +88,12 @@ impl RunCounts {
         self.behind.get(&group).map_or(0, |&(last, count)| if last == place { count } else { 0 })
     }
 
-    /// One more; gives for each group where it begins, and how many have begun there before.
-    pub(super) fn begin(&mut self, places: &OfGroups) -> BTreeMap<usize, (u64, u64)> {
-        let at = |(&group, &place): (&usize, &u64)| (group, (place, self.behind(group, place)));
-        let found: BTreeMap<usize, (u64, u64)> = places.iter().map(at).collect();
-        self.behind = found.iter().map(|(&group, &(place, count))| (group, (place, count + 1))).collect();
+    /// One more; gives for each group where it begins.
+    pub(super) fn begin(&mut self, places: &OfGroups) -> BTreeMap<usize, Begun> {
+        let at = |(&group, &place): (&usize, &u64)| (group, (place, self.behind(group, place), self.of_all));
+        let found: BTreeMap<usize, Begun> = places.iter().map(at).collect();
+        self.behind = found.iter().map(|(&group, &(place, count, _))| (group, (place, count + 1))).collect();
+        self.of_all += 1;
         found
     }
 
@@ -108,14 +119,16 @@ mod tests {
         let yes = Some(true);
         let no = Some(false);
         for (own, told, unmet, met) in [
-            ("7 2 0:3", "9 0 0:3", yes, yes),
-            ("7 2 0:3", "7 2 0:2", no, no),
-            ("7 2 0:3 2:1", "7 2 1:5 2:1", yes, yes),
-            ("7 2 0:3", "7 2 1:4", no, yes),
-            ("7 2 0:3", "7 1 1:4", no, None),
-            ("7 2 0:3", "6 2 1:4", no, no),
-            ("7 2 9:3", "7 2 1:4", no, no), // both are in group 9, and the run of the other one has no callbacks of it
-            ("7 2 ", "7 2 9:4", no, no),
+            ("7 2 5 0:3", "9 0 5 0:3", yes, yes),
+            ("7 2 5 0:3", "7 2 5 0:2", no, no),
+            ("7 2 5 0:3 2:1", "7 2 5 1:5 2:1", yes, yes),
+            ("7 2 5 0:3", "7 2 6 1:4", no, yes),
+            ("7 2 5 0:3", "7 1 4 1:4", no, no), // both had begun 3 runs behind the seventh collective
+            ("7 2 5 0:3", "7 1 5 1:4", no, None),
+            ("7 2 5 0:3", "7 1 0 1:4", no, None),
+            ("7 2 5 0:3", "6 2 5 1:4", no, no),
+            ("7 2 5 9:3", "7 2 5 1:4", no, no), // both are in group 9, and the run of the other one has no callbacks of it
+            ("7 2 5 ", "7 2 5 9:4", no, no),
         ] {
             let means = |is_met| number(own).means(&number(told), |group| group == 9, is_met);
             assert_eq!([means(false), means(true)], [unmet, met], "{own}, {told}");
@@ -126,16 +139,17 @@ mod tests {
     fn runs_are_counted_behind_the_collectives_of_a_group() {
         let mut counts = RunCounts::default();
         let mut begin = |place| counts.begin(&OfGroups::from([(3, place)]))[&3];
-        assert_eq!([begin(0), begin(0), begin(4), begin(4), begin(5)], [(0, 0), (0, 1), (4, 0), (4, 1), (5, 0)]);
+        let found = [begin(0), begin(0), begin(4), begin(4), begin(5)];
+        assert_eq!(found, [(0, 0, 0), (0, 1, 1), (4, 0, 2), (4, 1, 3), (5, 0, 4)]);
         assert_eq!([counts.behind(3, 5), counts.behind(3, 6), counts.behind(1, 5)], [1, 0, 0]);
     }
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in ["", "x", "1", "1 0 a:1", "1 0 0:-1", "1  0:1"] {
+        for text in ["", "x", "1 0", "1 0 0 a:1", "1 0 0 0:-1", "1 0  0:1"] {
             assert_eq!(RunNumber::read(text), None, "{text}");
         }
-        for text in ["17 4 0:17 2:3", "1 0 "] {
+        for text in ["17 4 5 0:17 2:3", "1 0 0 "] {
             assert_eq!(number(text).to_string(), text);
         }
     }

@@ -76,6 +76,15 @@ pub trait CommunicatorBackwardCallback {
     fn on_failed_backward(&self, _run: u64, _why: &str) {}
 }
 
+/// Tells callbacks of a run that has failed before it could begin, and gives its error.
+#[cfg(feature = "python")]
+pub(crate) fn fail_backward(
+    callbacks: &[&dyn CommunicatorBackwardCallback],
+    why: nnrs_kernels::error::Error,
+) -> Result<()> {
+    ToldCallbacks::during(callbacks, |_| Err(why))
+}
+
 /// The callbacks of a run that has begun. To drop it before its end tells them that the run has failed.
 pub(super) struct ToldCallbacks<'a> {
     callbacks: &'a [&'a dyn CommunicatorBackwardCallback],

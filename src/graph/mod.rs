@@ -24,6 +24,8 @@ mod variable;
 mod visit;
 
 pub use callbacks::CommunicatorBackwardCallback;
+#[cfg(feature = "python")]
+pub(crate) use callbacks::fail_backward;
 pub use function_ref::FunctionRef;
 #[cfg(feature = "python")]
 pub(crate) use grad::by_own_rule;

@@ -235,7 +235,7 @@ class _PackSender:
     def __init__(self, comm: Communicator, settings: _Settings, run: int) -> None:
         line = comm._line
         self._comm, self._settings, self.advance = comm, settings, line.advance
-        self._open = line.begin().join(run, line, line.key(settings.group))
+        self._open = line.begin().join(run, line, settings.group)
         self.plans = self._open.run.plans
 
     def check(self, packs: str) -> None:
@@ -266,13 +266,13 @@ class _PackSender:
 
     def close(self) -> None:
         """All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too."""
-        run, key, line = self._open.run, self._comm._line.key(self._settings.group), self._comm._line
+        run, line, group = self._open.run, self._comm._line, self._settings.group
         try:
             if run.error is not None:
                 raise run.error
-            if key not in run.settled:
+            if (line, group) not in run.settled:
                 line.wait(self._submit("the end of a backward run"))
-                run.settled.add(key)
+                run.settled.add((line, group))
         except BaseException as error:
             self.fail(f"{type(error).__name__}: {error}")
             raise

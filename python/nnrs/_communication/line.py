@@ -3,7 +3,7 @@
 That order is the same on each process, whatever the times are, so their messages meet. A thread moves on those that are
 left alone with their memory while the script computes (gradients of a backward run). What a process says of a run that
 it has given up keeps its place in its group alone: it does not know in which group the others come to it first. It
-goes to all groups of the process's communicators: which of them a run uses, in its hooks, none knows before.
+goes to all groups of the thread's communicators: which of them a run uses, in its hooks, none knows before.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from .._errors import CommunicatorError, DeviceError, Error
 from .._interrupts import is_of_handler
 from .agreement import DisagreementError, Notice, agree, notice_text
-from .open_runs import OpenCallback, OpenRun, OpenRuns, runs_here
+from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, runs_here
 from .reductions import Steps, thread
 from .transport import Alone, Call, Poll, Transport
 
@@ -61,7 +61,10 @@ class Line:
         self.runs: OpenRuns = runs_here()
         self.groups: dict[str, Transport] = {}
         """Those with other processes that this one is in."""
-        self._number = 0
+        self.counts = RunCounts()
+        """Of runs that are within no other one."""
+        self.has_others = False
+        """Whether there may be other processes, in its groups or in those of other communicators."""
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._agreed: dict[str, int] = {}
@@ -76,37 +79,27 @@ class Line:
         """A group has been made."""
         if transport is None or isinstance(transport, Alone):
             return
-        self._number = self._number or self.runs.add(self)
+        if not self.has_others:
+            self.has_others = True
+            self.runs.add(self)
         if transport.size > 1:
             self.groups[group] = transport
-
-    @property
-    def has_others(self) -> bool:
-        """Whether there may be other processes, in its groups or in those of other communicators."""
-        return self._number > 0
 
     def begin(self) -> OpenRuns:
         """Something is asked for: the thread that does it stands for the process, until another one does so."""
         here = runs_here()
-        if here is not self.runs and not self._is_in_a_run():
-            if self._number:
-                self.runs.lines.discard(self)
-                self._number = here.add(self)
+        if here is not self.runs and not any(c.line is self for c in list(self.runs.callbacks)):
+            if self.has_others:
+                self.runs.remove(self)
+                here.add(self)
             self.runs = here
         return self.runs
-
-    def _is_in_a_run(self) -> bool:
-        return any(c.line is self for c in list(self.runs.callbacks))
 
     def place(self, group: str) -> int:
         """How many collectives of a group have been asked for: all processes of it have done those, or will."""
         with self._lock:
             waiting = sum(e.call.group == group and not (e.is_notice or e.is_agreed) for e in self._waiting)
             return self._agreed.get(group, 0) + waiting
-
-    def key(self, group: str) -> str:
-        """What a group is called among those of all communicators, on all processes."""
-        return f"{self._number} {group}"
 
     def submit(
         self,
@@ -160,12 +153,12 @@ class Line:
         run.is_given_up = True
         if run.around is not None and run.around.error is not None:
             return  # which ends too, and says so
-        keys = sorted(self.runs.keys())
-        for line, group, transport in self.runs.groups():
-            key = line.key(group)
-            if key not in run.settled:
-                with suppress(CommunicatorError):  # of one that has ended
-                    line.say(name, group, transport, notice_text(run.path(key), keys, why))
+        for line in self.runs.lines():
+            for group, transport in list(line.groups.items()):
+                if (line, group) not in run.settled:
+                    text = notice_text(run.path(line, group), sorted(line.groups), why)
+                    with suppress(CommunicatorError):  # of one that has ended
+                        line.say(name, group, transport, text)
 
     def say(self, name: str, group: str, transport: Transport, text: str) -> None:
         """Tell a group that a run has been given up."""
@@ -184,24 +177,28 @@ class Line:
             raise CommunicatorError(f"{name} (group {group!r}): {why}")
 
     def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Steps:
-        counts, group = dict(self.runs.counts.of_groups), made.call.group
+        counts, group = dict(self.counts.of_groups), made.call.group
 
         def hear(notices: Sequence[Notice], counted: Sequence[dict[str, int]]) -> DisagreementError | None:
             self.runs.hear(self, group, made.call.name, notices, not made.is_notice)
             if not made.is_notice:  # which others may meet that have not come as far
                 for begun in (*(n.begun() for n in notices), *counted):
-                    self.runs.catch_up(begun)
+                    self._catch_up(begun)
             return made.given_up()
 
         def run() -> Steps:
-            if made.runs:
-                self.runs.recall(self.key(group))
             yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
             if not made.is_notice:
                 self._agreed[group], made.is_agreed = self._agreed.get(group, 0) + 1, True
             yield from steps()
 
         return run()
+
+    def _catch_up(self, others: Mapping[str, int]) -> None:
+        """Another process has begun so many runs, and comes to what this one comes to: some were never begun here."""
+        own = self.counts.of_groups
+        for group, number in others.items():
+            own[group] = max(number, own.get(group, 0))
 
     def _append(self, made: Collective) -> None:
         self._waiting.append(made)
@@ -267,7 +264,15 @@ class Line:
 
     def _is_given_up(self, each: Collective) -> bool:
         """Whether it has not begun, and its run has ended: it goes, too."""
-        error = None if each.call.number else each.given_up()
+        if each.call.number:
+            return False
+        if each.runs:
+            try:
+                self.runs.recall(self, each.call.group)
+            except CommunicatorError as unclear:
+                self._drop(each, unclear)
+                raise
+        error = each.given_up()
         if error is not None:
             self._drop(each, error)
         return error is not None
@@ -318,7 +323,7 @@ class Line:
 
     def _help_others(self) -> None:
         """Move on what other communicators have on its way, which those may wait for that this one waits for."""
-        for line in list(self.runs.lines):
+        for line in self.runs.lines():
             if line is not self:
                 with suppress(Error):  # who waits for it gets it
                     line.advance()
@@ -358,7 +363,7 @@ class Line:
         if isinstance(error, DisagreementError):  # on all processes alike
             if first.run is not None and first.run.error is None:
                 first.run.error = error
-                first.run.settled.add(self.key(first.call.group))
+                first.run.settled.add((self, first.call.group))
             first.error = error
             self._waiting.remove(first)
             return

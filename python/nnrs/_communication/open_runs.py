@@ -1,21 +1,20 @@
-"""The backward runs that go on, with callbacks that add gradients up over processes; all of one process.
+"""The backward runs that go on, with callbacks that add gradients up over processes; all of one thread.
 
-Which run another process speaks of is found by counting: each has a number among those with callbacks of its group, and
-where it is within another run it is counted there. So what one process has never begun ends with what is around it, and
-numbers do not drift apart. Processes that have no such group in common know a run by where it begins among the
-collectives of the group in which they speak, and by how many began there before.
+Which run another process speaks of is found by counting, in each communicator: a run has a number among those with
+callbacks of its group, and where it is within another run it is counted there. So what one process has never begun ends
+with what is around it, and numbers do not drift apart. Processes that have no such group in common know a run by where
+it begins among the collectives of the group in which they speak, and by how many began there before.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import NdArray
 from .agreement import DisagreementError, Notice
-from .transport import Transport
 
 if TYPE_CHECKING:
     from .line import Collective, Line
@@ -29,41 +28,48 @@ class RunNumber(NamedTuple):
     """How many collectives of that group come before it."""
     since: int
     """How many runs have begun behind these, before it."""
+    of_all: int
+    """How many runs have begun before it."""
     of_groups: Mapping[str, int]
     """For each group whose callbacks it has: the how many-th it is of those that have such ones."""
 
-    def means(self, told: RunNumber, both: Callable[[str], bool], is_met: bool) -> bool | None:
+    def means(self, told: RunNumber, both: Container[str], is_met: bool) -> bool | None:
         """Whether another process's run is this one; None where what has met the word may belong to it, or not.
 
         Args:
-            both: Whether both processes are in a group, and so have its callbacks in the same runs.
+            both: Groups that both processes are in, whose callbacks they have in the same runs.
             is_met: Whether a collective of the run has met the word: then its place counts, too.
         """
         common = self.of_groups.keys() & told.of_groups.keys()
         if common:
             return any(self.of_groups[g] == told.of_groups[g] for g in common)
-        if not is_met or self.place != told.place or any(map(both, [*self.of_groups, *told.of_groups])):
+        if not is_met or self.place != told.place or any(g in both for g in [*self.of_groups, *told.of_groups]):
             return False
-        return self.since == told.since or None
+        if self.since == told.since:
+            return True
+        # Where both had begun as many when they came to that place, it is one that is over here.
+        return False if self.of_all - self.since == told.of_all - told.since else None
 
 
 class RunCounts:
-    """How many runs have begun within another one, or within none."""
+    """How many runs have begun within another one, or within none; of one communicator."""
 
     def __init__(self) -> None:
+        self.of_all = 0
         self.of_groups: dict[str, int] = {}
         """With callbacks of each group."""
         self._behind: dict[str, tuple[int, int]] = {}
 
-    def behind(self, key: str, place: int) -> int:
+    def behind(self, group: str, place: int) -> int:
         """How many behind so many collectives of a group."""
-        last, count = self._behind.get(key, (place, 0))
+        last, count = self._behind.get(group, (place, 0))
         return count if last == place else 0
 
-    def begin(self, places: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """One more; gives for each group where it begins, and how many have begun there before."""
-        found = {key: (place, self.behind(key, place)) for key, place in places.items()}
-        self._behind = {key: (place, count + 1) for key, (place, count) in found.items()}
+    def begin(self, places: Mapping[str, int]) -> dict[str, tuple[int, int, int]]:
+        """One more; gives for each group where it begins, and how many have begun there, and in all, before."""
+        found = {group: (place, self.behind(group, place), self.of_all) for group, place in places.items()}
+        self._behind = {group: (place, count + 1) for group, (place, count, _) in found.items()}
+        self.of_all += 1
         return found
 
 
@@ -73,25 +79,46 @@ class OpenRun:
     Where processes disagree on one collective of it, all of it ends, with one error.
     """
 
-    def __init__(self, run: int, around: OpenRun | None, places: Mapping[str, tuple[int, int]]) -> None:
-        self.run, self.around, self._places = run, around, places
-        self.numbers: dict[str, int] = {}
-        """For each group whose callbacks it has: the how many-th it is of those that have such ones."""
-        self.within = RunCounts()
+    def __init__(self, run: int, around: OpenRun | None) -> None:
+        self.run, self.around = run, around
+        self._begun: dict[Line, dict[str, tuple[int, int, int]]] = {}
+        self._numbers: dict[Line, dict[str, int]] = {}
+        self._within: dict[Line, RunCounts] = {}
         self.plans: list[RunPlan] = []
         """Of its callbacks, in their order."""
         self.error: DisagreementError | None = None
-        self.settled: set[str] = set()
+        self.settled: set[tuple[Line, str]] = set()
         """Groups in which all know how it has ended."""
         self.is_given_up = False
 
-    def number(self, key: str) -> RunNumber:
-        """Which it is, in a word of that group."""
-        return RunNumber(*self._places.get(key, (0, 0)), self.numbers)
+    def begin(self, line: Line) -> None:
+        """It begins, for a communicator of the thread."""
+        places = {group: line.place(group) for group in list(line.groups)}
+        self._begun[line] = counts_of(self.around, line).begin(places)
 
-    def path(self, key: str) -> list[RunNumber]:
+    def count(self, line: Line, group: str) -> None:
+        """It has callbacks of a group."""
+        numbers = self._numbers.setdefault(line, {})
+        if group not in numbers:
+            of_groups = counts_of(self.around, line).of_groups
+            numbers[group] = of_groups[group] = of_groups.get(group, 0) + 1
+
+    def within(self, line: Line) -> RunCounts:
+        """How many runs have begun within it."""
+        return self._within.setdefault(line, RunCounts())
+
+    def number(self, line: Line, group: str) -> RunNumber:
+        """Which it is, in a word of that group."""
+        return RunNumber(*self._begun.get(line, {}).get(group, (0, 0, 0)), self._numbers.get(line, {}))
+
+    def path(self, line: Line, group: str) -> list[RunNumber]:
         """The same, and before it those around it."""
-        return [*(self.around.path(key) if self.around else ()), self.number(key)]
+        return [*(self.around.path(line, group) if self.around else ()), self.number(line, group)]
+
+
+def counts_of(around: OpenRun | None, line: Line) -> RunCounts:
+    """How many runs have begun within that one, or within none."""
+    return around.within(line) if around else line.counts
 
 
 class OpenCallback:
@@ -112,14 +139,14 @@ class OpenCallback:
 class _Told:
     """What another process has said, in a group, of a run that it has given up."""
 
-    def __init__(self, runs: OpenRuns, line: Line, group: str, notice: Notice, name: str) -> None:
-        self.line, self.group, self.key, self._notice, self._name = line, group, line.key(group), notice, name
+    def __init__(self, line: Line, group: str, notice: Notice, name: str) -> None:
+        self.line, self.group, self._notice, self._name = line, group, notice, name
         self.path = [RunNumber(*number) for number in notice.path]
-        self.both = runs.keys().intersection(notice.groups).__contains__
+        self.both = line.groups.keys() & set(notice.groups)
 
     def ends(self, run: OpenRun, is_met: bool) -> bool:
         """Whether it means that run, which ends then."""
-        own = run.path(self.key)
+        own = run.path(self.line, self.group)
         if len(own) != len(self.path):
             return False
         means = [a.means(b, self.both, is_met) for a, b in zip(own, self.path, strict=True)]
@@ -128,26 +155,48 @@ class _Told:
         if None in means:
             raise self._notice.unclear(self._name, self.group)
         run.error = run.error or self._notice.error(self._name, self.group)
-        run.settled.add(self.key)
+        run.settled.add((self.line, self.group))
         return True
+
+    def is_to_come(self, open_runs: Sequence[OpenRun]) -> bool:
+        """Whether that run has yet to begin here, or a collective that belongs to it has yet to come."""
+        around: OpenRun | None = None
+        for number in self.path:
+            counts, run = counts_of(around, self.line), next((r for r in open_runs if r.around is around), None)
+            common = [g for g in number.of_groups if g in self.both]
+            if not common:
+                place = self.line.place(self.group)
+                own = run.number(self.line, self.group)[:2] if run else (place, counts.behind(self.group, place))
+                return number[:2] >= own
+            if any(number.of_groups[g] > counts.of_groups.get(g, 0) for g in common):
+                return True
+            if run is None or not run.number(self.line, self.group).means(number, self.both, False):
+                return False
+            around = run
+        return False
 
 
 class OpenRuns:
-    """The runs of one process, and its communicators' lines, which are numbered as on all others."""
+    """The runs of a thread, and the communicators that it uses."""
 
     def __init__(self) -> None:
         self.callbacks: list[OpenCallback] = []
-        self.counts = RunCounts()
         self._early: list[_Told] = []
         """Of runs that have not begun here: words of several groups overtake each other."""
-        self.lines: weakref.WeakSet[Line] = weakref.WeakSet()
-        self._line_count = 0
+        self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
 
-    def add(self, line: Line) -> int:
-        """A communicator finds other processes; gives its number."""
-        self.lines.add(line)
-        self._line_count += 1
-        return self._line_count
+    def lines(self) -> list[Line]:
+        return list(self._lines)
+
+    def add(self, line: Line) -> None:
+        """The thread uses a communicator."""
+        self._lines.add(line)
+        for run in self.open():
+            run.begin(line)
+
+    def remove(self, line: Line) -> None:
+        """Another thread uses it now."""
+        self._lines.discard(line)
 
     def open(self) -> tuple[OpenRun, ...]:
         """Those that go on."""
@@ -163,10 +212,9 @@ class OpenRuns:
     def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
         """A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
         joined = next((r for r in self.open() if r.run == run), None) or self._begin(run)
-        if group is not None and group not in joined.numbers:
-            of_groups = self._counts(joined.around).of_groups
-            joined.numbers[group] = of_groups[group] = of_groups.get(group, 0) + 1
-        there = {c.number for c in self.callbacks if c.group == group}
+        if group is not None:
+            joined.count(line, group)
+        there = {c.number for c in self.callbacks if (c.line, c.group) == (line, group)}
         made = OpenCallback(joined, line, group, min(set(range(len(there) + 1)) - there))
         self.callbacks.append(made)
         return made
@@ -175,14 +223,6 @@ class OpenRuns:
         """A callback has come to the end of its run."""
         self.callbacks.remove(callback)
 
-    def groups(self) -> list[tuple[Line, str, Transport]]:
-        """All in which this process is with others."""
-        return [(line, group, t) for line in list(self.lines) for group, t in list(line.groups.items())]
-
-    def keys(self) -> set[str]:
-        """What these are called."""
-        return {line.key(group) for line, group, _ in self.groups()}
-
     def hear(self, line: Line, group: str, name: str, notices: Sequence[Notice], is_met: bool) -> None:
         """Others have given runs up, which they say in a group.
 
@@ -190,48 +230,24 @@ class OpenRuns:
             is_met: Whether what has met that is a collective of the script, and no such word.
         """
         for notice in notices:
-            told = _Told(self, line, group, notice, name)
-            if not any([told.ends(run, is_met) for run in self.open()]) and self._is_to_come(told):
+            told = _Told(line, group, notice, name)
+            if not any([told.ends(run, is_met) for run in self.open()]) and told.is_to_come(self.open()):
                 self._early.append(told)
 
-    def recall(self, key: str) -> None:
+    def recall(self, line: Line, group: str) -> None:
         """What was told in a group too early meets a collective now."""
         for told in self._early:
-            if told.key == key:
+            if (told.line, told.group) == (line, group):
                 any([told.ends(run, True) for run in self.open()])
 
-    def catch_up(self, others: Mapping[str, int]) -> None:
-        """Another process has begun so many, and comes to what this one comes to: some were never begun here."""
-        own = self.counts.of_groups
-        for group, number in others.items():
-            own[group] = max(number, own.get(group, 0))
-
-    def _counts(self, around: OpenRun | None) -> RunCounts:
-        return around.within if around else self.counts
-
-    def _is_to_come(self, told: _Told) -> bool:
-        """Whether another process's run has yet to begin here, or a collective that belongs to it has yet to come."""
-        around: OpenRun | None = None
-        for number in told.path:
-            counts, run = self._counts(around), next((r for r in self.open() if r.around is around), None)
-            common = [g for g in number.of_groups if told.both(g)]
-            if not common:
-                place = told.line.place(told.group)
-                own = run.number(told.key)[:2] if run else (place, counts.behind(told.key, place))
-                return number[:2] >= own
-            if any(number.of_groups[g] > counts.of_groups.get(g, 0) for g in common):
-                return True
-            if run is None or not run.number(told.key).means(number, told.both, False):
-                return False
-            around = run
-        return False
-
     def _begin(self, run: int) -> OpenRun:
-        self._early = [told for told in self._early if self._is_to_come(told)]
+        self._early = [told for told in self._early if told.is_to_come(self.open())]
         # A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         around = next((r for r in reversed(self.open()) if r.run), None) if run else None
-        places = {line.key(group): line.place(group) for line, group, _ in self.groups()}
-        return OpenRun(run, around, self._counts(around).begin(places))
+        made = OpenRun(run, around)
+        for line in self.lines():
+            made.begin(line)
+        return made
 
 
 class _Here(threading.local):
@@ -243,5 +259,5 @@ _here = _Here()
 
 
 def runs_here() -> OpenRuns:
-    """Those of the communicators that this thread makes: threads may stand for processes, each with its own."""
+    """Those of this thread: threads may stand for processes."""
     return _here.runs

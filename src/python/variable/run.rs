@@ -3,7 +3,7 @@
 use super::super::finish::attached;
 use super::PyVariable;
 use crate::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
-use crate::graph::{FunctionRef, Seed, Variable as Var, forward_all as run_all};
+use crate::graph::{FunctionRef, Seed, Variable as Var, fail_backward, forward_all as run_all};
 use crate::python::array::PyNdArray;
 use crate::python::convert::flag;
 use crate::python::function::PyGraphFunction;
@@ -49,18 +49,27 @@ impl PyVariable {
         function_pre_hook: Option<Py<PyAny>>,
         function_post_hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        check_hooks(py, "Variable.backward", &function_pre_hook, &function_post_hook)?;
-        let callbacks = callbacks(py, communicator_callbacks)?;
-        let seed = match grad {
-            None => Seed::Own,
-            Some(GradArgument::Number(v)) => Seed::Value(v),
-            Some(GradArgument::Array(a)) => Seed::Array(self.seed(py, a)?),
+        let (callbacks, wrong) = callbacks(py, communicator_callbacks)?;
+        let seed = || -> PyResult<Seed> {
+            wrong.map_or(Ok(()), Err)?;
+            check_hooks(py, "Variable.backward", &function_pre_hook, &function_post_hook)?;
+            Ok(match grad {
+                None => Seed::Own,
+                Some(GradArgument::Number(v)) => Seed::Value(v),
+                Some(GradArgument::Array(a)) => Seed::Array(self.seed(py, a)?),
+            })
         };
-        let options = BackwardOptions { seed, clear_buffer, clear_initial_grad: false };
+        let seed = seed();
         errors::detached(py, || {
             let (pre, post) = (hook(&function_pre_hook), hook(&function_post_hook));
             let callbacks: Vec<&dyn CommunicatorBackwardCallback> = callbacks.iter().map(|c| c as _).collect();
             let (pre, post) = (pre.as_ref().map(|h| h as _), post.as_ref().map(|h| h as _));
+            let seed = match seed {
+                Ok(seed) => seed,
+                // Other processes wait for the gradients all the same.
+                Err(e) => return fail_backward(&callbacks, errors::carry(e)),
+            };
+            let options = BackwardOptions { seed, clear_buffer, clear_initial_grad: false };
             self.var.backward_with(BackwardRun { options, callbacks: &callbacks, pre, post })
         })
     }
@@ -172,21 +181,25 @@ impl CommunicatorBackwardCallback for Callback {
     }
 }
 
-/// One callback, or a list of them.
-fn callbacks(py: Python<'_>, given: Option<Py<PyAny>>) -> PyResult<Vec<Callback>> {
-    let Some(given) = given.map(|g| g.into_bound(py)) else { return Ok(Vec::new()) };
+/// One callback, or a list of them; and the error of those that are none.
+fn callbacks(py: Python<'_>, given: Option<Py<PyAny>>) -> PyResult<(Vec<Callback>, Option<PyErr>)> {
+    let Some(given) = given.map(|g| g.into_bound(py)) else { return Ok(Default::default()) };
     let class = py.import("nnrs.communicators")?.getattr("CommunicatorBackwardCallback")?;
-    let one = |c: Bound<'_, PyAny>| match c.is_instance(&class)? {
-        true => Ok(Callback(c.unbind())),
-        false => {
-            let expected = "a nnrs.communicators.CommunicatorBackwardCallback or a list of them";
-            Err(errors::wrong_type(py, "Variable.backward", "communicator_callbacks", expected, errors::describe(&c)))
-        }
+    let all = match given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        true => given.try_iter()?.collect::<PyResult<Vec<_>>>()?,
+        false => vec![given],
     };
-    match given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
-        true => given.try_iter()?.map(|c| one(c?)).collect(),
-        false => one(given).map(|c| vec![c]),
+    let (mut found, mut wrong) = (vec![], None);
+    for c in all {
+        if c.is_instance(&class)? {
+            found.push(Callback(c.unbind()));
+        } else {
+            let expected = "a nnrs.communicators.CommunicatorBackwardCallback or a list of them";
+            let argument = "communicator_callbacks";
+            wrong = Some(errors::wrong_type(py, "Variable.backward", argument, expected, errors::describe(&c)));
+        }
     }
+    Ok((found, wrong))
 }
 
 fn check_hooks(py: Python<'_>, function: &str, pre: &Option<Py<PyAny>>, post: &Option<Py<PyAny>>) -> PyResult<()> {
