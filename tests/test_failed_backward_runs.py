@@ -96,6 +96,28 @@ def test_a_failure_behind_the_last_gradients(where):
     check(run_threads(3, work), [sum(np.exp(np.sin(v)) for v in (1, 2, 3))])
 
 
+@pytest.mark.parametrize("wrong", ["grad", "function_post_hook", "communicator_callbacks"])
+def test_wrong_arguments_of_backward(wrong):
+    """It was an error on that process alone, and the others took its next step's gradients."""
+
+    def work(comm):
+        (w,) = leaves(comm.rank + 1.0)
+        y, callback, found = F.sum(F.pow_scalar(w, 2)), comm.all_reduce_callback([w.grad], 1), []
+        for step in range(4):
+            w.grad.fill(step)
+            y.forward()
+            bad = {"grad": np.ones(7), "function_post_hook": 3, "communicator_callbacks": [3, callback]}
+            more = {wrong: bad[wrong]} if (comm.rank, step) == (1, 2) else {}
+            try:
+                y.backward(**{"communicator_callbacks": callback, **more})
+                found.append(float(w.g[0]))
+            except (TypeError, ValueError) as error:
+                assert wrong in str(error)
+        return found
+
+    assert run_threads(3, work) == [[12.0, 15.0, 21.0]] * 3
+
+
 @pytest.mark.parametrize("hook", ["function_pre_hook", "function_post_hook"])
 @pytest.mark.parametrize("group", ["world", "pair"])
 @pytest.mark.parametrize("where", ["Sum", "Mul2", "Exp", "Sin"])
@@ -315,8 +337,8 @@ def test_two_communicators():
     check(run_threads(3, work), [sum(np.exp(np.sin(v)) for v in (1, 2, 3))])
 
 
-def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False):
-    """Rows add gradients up, columns what is in a hook; `fails` is (rank, step).
+def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False, first_sum=0):
+    """Rows add gradients up, columns what is in a hook, from that step on; `fails` is (rank, step).
 
     Rank 0's row makes `warm_up` runs before; with `common` all have a callback without gradients.
     """
@@ -335,7 +357,7 @@ def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False):
     for step in range(5):
 
         def sums(f, step=step):
-            if f.name == "Exp":
+            if f.name == "Exp" and step >= first_sum:
                 x = nn.NdArray.from_numpy_array(np.float32([comm.rank + step]))
                 comm.all_reduce(x, group=f"g{len(rows) + column}")
                 assert x.data[0] == sum(r + step for r in columns[column])
@@ -358,6 +380,7 @@ def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False):
         ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {}, 1),
         ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {"warm_up": 1}, 0),
         ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {"common": True}, 2),
+        ([[0, 1], [2, 3]], [[0, 2], [1, 3]], {"first_sum": 4}, 2),
         ([[0, 1], [2]], [[0, 2], [1]], {}, 0),
         ([[0, 1], [2]], [[0, 2], [1]], {}, 2),
     ],
@@ -365,7 +388,8 @@ def rows_and_columns(comm, rows, columns, fails, warm_up=0, common=False):
 def test_a_process_that_shares_no_gradients_with_the_one_that_fails(rows, columns, more, failing):
     """Who is in the failing one's column alone is told, too, also one that is alone in its row."""
     found = run_threads(sum(map(len, rows)), lambda comm: rows_and_columns(comm, rows, columns, (failing, 2), **more))
-    assert found == [[0, 1, 3, 4]] * len(found)
+    told = [r for ranks in rows for r in ranks if failing in ranks or not more.get("first_sum")]
+    assert found == [[0, 1, 3, 4] if r in told else [0, 1, 2, 3, 4] for r in range(len(found))]
 
 
 def test_a_run_of_some_that_fails_before_one_of_all():
@@ -388,6 +412,35 @@ def test_a_run_of_some_that_fails_before_one_of_all():
         return found
 
     assert run_threads(3, work) == [[12.0, 15.0, 18.0, 21.0]] * 3
+
+
+def test_steps_in_threads_of_their_own_on_one_process():
+    """A new thread counted from the beginning."""
+
+    def work(comm):
+        (a,) = leaves(comm.rank + 1.0)
+        y, found = F.sum(F.exp(F.sin(a))), []
+        callback = comm.all_reduce_callback([a.grad], 1)
+
+        def one(step):
+            hook = fails_at("Exp") if (comm.rank, step) in ((1, 1), (0, 3)) else None
+            a.grad.zero()
+            y.forward()
+            with contextlib.suppress(Failure, ValueError):
+                y.backward(communicator_callbacks=callback, function_post_hook=hook)
+                found.append(step)
+            comm.barrier()
+
+        for step in range(6):
+            if comm.rank == 0:
+                own = threading.Thread(target=one, args=(step,))
+                own.start()
+                own.join()
+            else:
+                one(step)
+        return found
+
+    assert run_threads(2, work) == [[0, 2, 4, 5]] * 2
 
 
 def test_a_communicator_that_another_thread_used_first():
