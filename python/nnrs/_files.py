@@ -210,10 +210,9 @@ def _read_nnabla(data: Any, ext: str) -> ReadContents:
 
 def _bytes_of(function: str, file: Any, ext: str, argument: str) -> bytes:
     """All that comes of an open file, which may be a pipe or anything else that can only be read."""
-    with failures_as(lambda error: _broken(function, file, ext, error, argument), but=(OSError, MemoryError)):
-        if ext == ".nnp" and getattr(file, "seekable", lambda: hasattr(file, "seek"))():
-            file.seek(0)  # an archive is read from its end, wherever the file is
-        data = file.read()
+    if ext == ".nnp" and getattr(file, "seekable", lambda: hasattr(file, "seek"))():
+        file.seek(0)  # an archive is read from its end, wherever the file is
+    data = file.read()
     if isinstance(data, str):
         return data.encode()
     if not isinstance(data, (bytes, bytearray, memoryview)):
