@@ -23,7 +23,7 @@ import nnrs as nn
 import nnrs.solvers as S
 from nnrs.utils.load import load
 from nnrs.utils.nnp_graph import NnpLoader
-from signal_helpers import Late, raising_at
+from signal_helpers import Late, on_a_thread, raising_at
 
 pytestmark = pytest.mark.usefixtures("still_works")
 
@@ -184,6 +184,7 @@ READERS = {
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", [Late, TimeoutError, ValueError, TypeError])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file between `open` and `with`
+@on_a_thread
 def test_what_a_signal_handler_raises_is_no_fault_of_the_file(folder, parameters, name, kind):
     path, before = folder / name, sys.gettrace()
     nn.save_parameters(path)

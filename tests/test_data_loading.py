@@ -29,7 +29,7 @@ from nnrs.utils.data_source_implements import CsvDataSource
 from nnrs.utils.data_source_loader import FileReader, ResourceFileReader, get_file_extension, load
 from nnrs.utils.download import download, get_data_home
 from nnrs.utils.progress import configure_progress, progress
-from signal_helpers import Late, raising_at
+from signal_helpers import Late, on_a_thread, raising_at
 
 # --- csv files --------------------------------------------------------------------------------------------------------
 
@@ -155,6 +155,7 @@ def test_a_kind_of_ones_own_reads_each_line_each_time(tmp_path):
 
 @pytest.mark.parametrize(("kind", "cell"), [(Late, "a.npy"), (TimeoutError, "a.npy"), (ValueError, "4")])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file between `open` and `with`
+@on_a_thread
 def test_what_a_signal_handler_raises_is_no_fault_of_a_cell(tmp_path, kind, cell):
     np.save(tmp_path / "a.npy", np.arange(2.0))
     path, before = written(tmp_path, f"x,y\n{cell},5\n"), sys.gettrace()
