@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures  # noqa: F401 - for FAILURES
+import errno
 import gzip
 import http.client
 import io
@@ -169,6 +170,40 @@ def load_states(path):
     solver.set_parameters(nn.get_parameters())
     solver.save_states(path)
     solver.load_states(path)
+
+
+class Unbuffered(io.RawIOBase):
+    """A file that takes a part at a time, until the disk is full."""
+
+    def __init__(self, room):
+        self.room, self.data = room, b""
+
+    def write(self, data):
+        taken = bytes(data[: min(100, self.room - len(self.data))])
+        if not taken:
+            raise OSError(errno.ENOSPC, "full")
+        self.data += taken
+        return len(taken)
+
+
+def test_a_file_without_a_buffer_gets_all_or_raises(folder, parameters):
+    nn.save_parameters(folder / "a.h5")
+    whole = Unbuffered(1 << 20)
+    whole.seek = lambda at: at
+    nn.save_parameters(whole, extension=".h5")
+    assert whole.data == (folder / "a.h5").read_bytes()
+    with pytest.raises(OSError, match="full"):
+        nn.save_parameters(Unbuffered(len(whole.data) - 1), extension=".h5")
+
+
+def test_a_file_of_text_holds_no_bytes(parameters):
+    for ext in (".h5", ".nnp", ".protobuf"):
+        with pytest.raises(TypeError, match=f"argument 'path': expected a file open in binary mode for '{ext}'") as e:
+            nn.save_parameters(io.StringIO(), extension=ext)
+        assert isinstance(e.value, nn.Error)
+    file = io.StringIO()
+    nn.save_parameters(file, extension=".nntxt")
+    assert "a/w" in file.getvalue()
 
 
 READERS = {
