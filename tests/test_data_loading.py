@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import nnrs as nn
+from file_helpers import of_a_library
 from nnrs.utils import data_source_loader as loader
 from nnrs.utils import progress as progress_module
 from nnrs.utils.audio_utils import auread
@@ -28,7 +29,7 @@ from nnrs.utils.data_source_implements import CsvDataSource
 from nnrs.utils.data_source_loader import FileReader, ResourceFileReader, get_file_extension, load
 from nnrs.utils.download import download, get_data_home
 from nnrs.utils.progress import configure_progress, progress
-from signal_helpers import Late, raising_at
+from signal_helpers import Late, on_a_thread, raising_at
 
 # --- csv files --------------------------------------------------------------------------------------------------------
 
@@ -152,23 +153,27 @@ def test_a_kind_of_ones_own_reads_each_line_each_time(tmp_path):
         assert [batches.next()[0].tolist() for _ in range(2)] == [[[1], [3]], [[3], [5]]]
 
 
+@pytest.mark.parametrize(("kind", "cell"), [(Late, "a.npy"), (TimeoutError, "a.npy"), (ValueError, "4")])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file between `open` and `with`
-def test_what_a_signal_handler_raises_is_no_fault_of_a_cell(tmp_path):
+@on_a_thread
+def test_what_a_signal_handler_raises_is_no_fault_of_a_cell(tmp_path, kind, cell):
     np.save(tmp_path / "a.npy", np.arange(2.0))
-    path, before = written(tmp_path, "x,y\na.npy,5\n"), sys.gettrace()
+    path, before = written(tmp_path, f"x,y\n{cell},5\n"), sys.gettrace()
     at, is_over = 0, False
     while not is_over:
         at += 1
-        source, trace = CsvDataSource(path), raising_at(at, Late("late"))
+        source, trace = CsvDataSource(path), raising_at(at, kind("late"))
+        came = False
         sys.settrace(trace)
         try:
             source.next()
-        except Late as error:
-            assert str(error) == "late"
+        except kind as error:
+            came = type(error) is kind and str(error) == "late"
         finally:
             sys.settrace(before)
         is_over = trace.seen < at
-    assert at > 20
+        assert came != is_over
+    assert at > 10
 
 
 def test_a_csv_file_that_is_not_there(tmp_path):
@@ -458,10 +463,28 @@ def test_a_resource_knows_its_kind(tmp_path):
         if not isinstance(source, io.BufferedReader):
             assert reader.ext == ".gif"
         getattr(source, "close", str)()
-    for wrong in (3, io.StringIO("text"), b"bytes"):
-        with pytest.raises(ValueError, match="ResourceFileReader") as e:
-            ResourceFileReader(wrong)
-        assert isinstance(e.value, nn.Error)
+    end, start = os.pipe()
+    os.close(start)
+    with os.fdopen(end, "rb") as pipe:
+        for wrong in (3, io.StringIO("text"), b"bytes", pipe):
+            with pytest.raises(ValueError, match="ResourceFileReader") as e:
+                ResourceFileReader(wrong)
+            assert isinstance(e.value, nn.Error)
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, OSError, EOFError])
+@pytest.mark.parametrize("method", [lambda f: f, of_a_library], ids=["own", "library"])
+def test_what_an_open_file_raises_comes_through(kind, method):
+    """Also where its class is a library's."""
+
+    def fail(*_):
+        raise kind("mine")
+
+    file = type("File", (io.BytesIO,), {"read": method(fail), "readinto": method(fail)})(b"1,2")
+    for read in (load(".csv"), load(".npy"), load(".wav"), load(".png"), ResourceFileReader):
+        with pytest.raises(kind, match="^mine$") as e:
+            read(file)
+        assert type(e.value) is kind
 
 
 # --- downloads --------------------------------------------------------------------------------------------------------

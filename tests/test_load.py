@@ -11,12 +11,15 @@ import pytest
 
 import nnp_networks
 import nnrs as nn
+import nnrs.functions as F
 import nnrs.parametric_functions as PF
 from file_helpers import fresh  # noqa: F401 - a fixture
 from nnrs._errors import UnsupportedError
+from nnrs.parameter import get_current_parameter_scope
 from nnrs.utils.load import base_load, load
 from nnrs.utils.nnp_graph import NnpLoader
 from nnrs.utils.save import save
+from signal_helpers import Late, on_a_thread, raising_at
 from thread_helpers import parallel
 
 
@@ -296,6 +299,60 @@ def test_a_load_shares_the_parameters_that_another_thread_makes_meanwhile(tmp_pa
         (used,) = (x for x in made[0].parent.inputs if x.shape == v.shape)
         used.d = wanted[0] + 5
         assert (found[name].variable_instance.d == v.d).all() and (v.d == used.d).all()
+
+
+def test_a_load_leaves_a_parameter_that_another_thread_puts_in_place_of_one(tmp_path, monkeypatch):
+    """As in NNabla 1.39 the network has the one that was there, with the file's values: nothing is shared."""
+    weight, mine = saved_layer(tmp_path / "a.nntxt"), nn.Variable.from_numpy_array(np.full((3, 4), 9), need_grad=True)
+    in_the_middle(monkeypatch, lambda *_: nn.parameter.set_parameter("affine/W", mine))
+    network = load(tmp_path / "a.nntxt").networks["n"]
+    assert nn.get_parameters()["affine/W"] is mine and (mine.d == 9).all() and (weight.d != 7).all()
+    weight.d = 5
+    assert (mine.d == 9).all() and (network.parameters["affine/W"].variable_instance.d == 5).all()
+    y = network.variables[network.outputs[0]].variable_instance
+    assert any(v.shape == (3, 4) and (v.d == 5).all() for v in y.parent.inputs)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_load_computes_a_dynamic_graph_with_the_values_of_the_file(tmp_path, there):
+    """Values of NNabla 1.39."""
+    x = nn.Variable((2, 3))
+    h = PF.affine(x, 4, fix_parameters=False)
+    y = F.tanh(F.exp(h))
+    nn.get_parameters()["affine/b"].d = 1
+    network = {"name": "net", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x, "h": h}}
+    executor = {"name": "run", "network": "net", "data": ["x"], "output": ["y"]}
+    save(tmp_path / "a.nnp", {"networks": [network], "executors": [executor]})
+    nn.get_parameters()["affine/b"].d = 0
+    if not there:
+        nn.clear_parameters()
+    with nn.auto_forward():
+        made = load(tmp_path / "a.nnp")
+        assert nn.get_auto_forward()
+    found = {name: v.variable_instance for name, v in made.networks["net"].variables.items()}
+    assert (found["h"].d == 1).all() and np.allclose(found["y"].d, np.tanh(np.exp(1)))
+    assert made.executors["run"].forward_target.d.shape == ()
+
+
+@on_a_thread
+def test_a_signal_leaves_no_scope_of_the_library(tmp_path):
+    y = PF.affine(nn.Variable((2, 3)), 4)
+    save(tmp_path / "a.nnp", {"networks": [{"name": "n", "batch_size": 2, "outputs": {"y": y}, "names": {}}]})
+    loader, outermost, before = NnpLoader(tmp_path / "a.nnp"), get_current_parameter_scope(), sys.gettrace()
+    at, is_over = 0, False
+    while not is_over:
+        at += 1
+        # Modules without a `with` of these: a trace raises an instruction late, behind their ends.
+        trace = raising_at(at, Late(), ("nnrs._modes", "nnrs.parameter", "contextlib"))
+        sys.settrace(trace)
+        try:
+            loader.get_network("n")
+        except Late:
+            sys.settrace(before)
+            assert get_current_parameter_scope() is outermost
+        sys.settrace(before)
+        is_over = trace.seen < at
+    assert at > 20
 
 
 def test_a_load_puts_back_the_parameters_that_another_thread_removes_meanwhile(tmp_path, monkeypatch):

@@ -7,7 +7,16 @@ from typing import Any
 
 from . import _core, _random_state
 from ._core import NdArray, Variable
-from ._errors import Error, FormatError, ParameterError, check_integer, check_number, check_type, message
+from ._errors import (
+    Error,
+    FormatError,
+    ParameterError,
+    check_integer,
+    check_number,
+    check_type,
+    is_of_user_code,
+    message,
+)
 from .parameter import get_parameters
 from .solver import SolverState
 from .utils import _positions
@@ -85,6 +94,8 @@ class TrainingState:
         except (Error, MemoryError):
             raise
         except Exception as error:
+            if is_of_user_code(error):
+                raise
             text = f"a checkpoint of this version of nnrs: {type(error).__name__} {error}"
             raise FormatError(message("load", "path", text)) from error
         if own is None:

@@ -134,12 +134,12 @@ def failures_as(
     except but:
         raise
     except of as error:
-        if _is_of_user_code(error):
+        if is_of_user_code(error):
             raise
         raise told(error) from error
 
 
-def _is_of_user_code(error: BaseException) -> bool:
+def is_of_user_code(error: BaseException) -> bool:
     """Whether code of others than `_READERS` lies between here and where it was raised."""
     at = error.__traceback__
     while at is not None:
@@ -217,7 +217,9 @@ def check_flag(function: str, argument: str, value: Any) -> bool:
     """The truth of `value`, of any type, as NNabla takes flags; an `ArgumentTypeError` where it has none (arrays)."""
     try:
         return bool(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(function, argument, "bool", describe(value))) from None
 
 
@@ -230,7 +232,9 @@ def check_number(function: str, argument: str, value: Any) -> float:
     """`value` as a float; a text is none."""
     try:
         return float(value if not isinstance(value, (str, bytes)) else None)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError) as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(function, argument, "float", describe(value))) from None
 
 
@@ -238,7 +242,9 @@ def check_integer(function: str, argument: str, value: Any, least: int | None = 
     """`value` as an int, of `least` or more."""
     try:
         number = operator.index(value)
-    except TypeError:
+    except TypeError as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(function, argument, "int", describe(value))) from None
     if least is not None and number < least:
         raise ArgumentError(message(function, argument, f"{least} or more", number))

@@ -169,7 +169,7 @@ def write_parameters(function: str, target: PathOrFile, extension: str | None, p
     """
     ext = file_extension(function, target, extension)
     if ext in NNABLA:
-        write_bytes(target, ext, _core.write_nnabla({}, list(params), list(params.values()), ext, ".h5", []))
+        write_bytes(function, target, ext, _core.write_nnabla({}, list(params), list(params.values()), ext, ".h5", []))
         return
     if not is_path(target):
         raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
@@ -177,15 +177,31 @@ def write_parameters(function: str, target: PathOrFile, extension: str | None, p
         _core.write_parameters(temporary, list(params), list(params.values()))
 
 
-def write_bytes(target: PathOrFile, ext: str, data: bytes) -> None:
-    """Write a whole file; an open one is at its beginning afterwards, as NNabla leaves it."""
+def write_bytes(function: str, target: PathOrFile, ext: str, data: bytes, argument: str = "path") -> None:
+    """Write a whole file; an open one is at its beginning afterwards, as NNabla leaves it. Errors name `argument`."""
     if is_path(target):
         with atomic_path(target, wait_for_disk=True) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
             f.write(data)
         return
-    target.write(data.decode() if isinstance(target, io.TextIOBase) else data)  # type: ignore[union-attr, arg-type]
+    if not isinstance(target, io.TextIOBase):
+        write_all(target, data)
+    elif ext in (".nntxt", ".prototxt"):
+        target.write(data.decode())
+    else:
+        raise ArgumentTypeError(
+            message(function, argument, f"a file open in binary mode for {ext!r}", describe(target))
+        )
     if hasattr(target, "seek"):
         target.seek(0)
+
+
+def write_all(file: Any, data: bytes) -> None:
+    """Write bytes to an open file; one without a buffer may take a part at a time."""
+    written = file.write(data)
+    left = memoryview(data)
+    while isinstance(file, io.RawIOBase) and written and written < len(left):
+        left = left[written:]
+        written = file.write(left)
 
 
 class ReadContents(NamedTuple):
@@ -210,10 +226,9 @@ def _read_nnabla(data: Any, ext: str) -> ReadContents:
 
 def _bytes_of(function: str, file: Any, ext: str, argument: str) -> bytes:
     """All that comes of an open file, which may be a pipe or anything else that can only be read."""
-    with failures_as(lambda error: _broken(function, file, ext, error, argument), but=(OSError, MemoryError)):
-        if ext == ".nnp" and getattr(file, "seekable", lambda: hasattr(file, "seek"))():
-            file.seek(0)  # an archive is read from its end, wherever the file is
-        data = file.read()
+    if ext == ".nnp" and getattr(file, "seekable", lambda: hasattr(file, "seek"))():
+        file.seek(0)  # an archive is read from its end, wherever the file is
+    data = file.read()
     if isinstance(data, str):
         return data.encode()
     if not isinstance(data, (bytes, bytearray, memoryview)):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _protobuf
-from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, describe, is_of_user_code, message
 
 
 class FieldInfo(NamedTuple):
@@ -51,7 +51,11 @@ def checked(name: str, field: FieldInfo, value: Any) -> Any:
             return bool(value)
         is_double = _protobuf.number_kind(name, field.name, field.kind) == "double"
         return float(value) if is_double else float(np.float32(value))
-    except OverflowError:
+    except OverflowError as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentError(message(name, field.name, "a number of 64 bits", describe(value))) from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(name, field.name, field.kind, describe(value))) from None

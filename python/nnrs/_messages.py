@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import _core, _protobuf
-from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, describe, is_of_user_code, message
 from ._message_fields import PLAIN, FieldInfo, checked
 
 
@@ -363,7 +363,9 @@ def _items(field: FieldInfo, values: Iterable[Any]) -> Iterable[Any]:
         try:
             with np.errstate(over="ignore"):
                 numbers = np.asarray(values, np.float32)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
+            if is_of_user_code(error):
+                raise
             raise ArgumentTypeError(message(field.name, None, "expected numbers, got something else")) from None
         if numbers.ndim != 1:
             raise ArgumentError(message(field.name, None, f"expected numbers in a row, got an array {numbers.shape}"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _calls, _core
 from ._core import Context, Variable, get_auto_forward, get_current_context
@@ -17,10 +17,33 @@ from ._errors import (
     check_list,
     check_type,
     describe,
+    is_of_user_code,
     message,
 )
 
 __all__ = ["get_auto_forward", "get_current_context"]
+
+T = TypeVar("T")
+
+
+class ModeScope(_core.ModeScope, contextlib.ContextDecorator, Generic[T]):
+    """A `with`, or a decorator, that sets something and takes it back, also where a signal's handler raises.
+
+    Args:
+        get: Gives what is set. It and `set` are compiled: see src/python/mode_scope.rs.
+        set: Sets it.
+        make: Gives what to set, and what the block gets by `as`.
+    """
+
+    def __init__(self, get: Callable[[], Any], set: Callable[[Any], Any], make: Callable[[], tuple[Any, T]]) -> None:
+        self._how = (get, set, make)
+
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> T: ...
+
+    def _recreate_cm(self) -> ModeScope[T]:
+        return ModeScope(*self._how)
 
 
 def forward_all(
@@ -50,8 +73,7 @@ def set_auto_forward(auto: bool) -> None:
     _core.set_auto_forward(check_flag("set_auto_forward", "auto", auto))
 
 
-@contextlib.contextmanager
-def auto_forward(auto: bool = True) -> Iterator[None]:
+def auto_forward(auto: bool = True) -> ModeScope[None]:
     """Dynamic graphs within the `with` block.
 
     >>> import nnrs as nn
@@ -60,23 +82,14 @@ def auto_forward(auto: bool = True) -> Iterator[None]:
     >>> y.d.tolist()
     [2.0, 4.0]
     """
-    inner, old = check_flag("auto_forward", "auto", auto), get_auto_forward()
-    try:
-        _core.set_auto_forward(inner)  # within, for signals
-        yield
-    finally:
-        _core.set_auto_forward(old)
+    return ModeScope(get_auto_forward, _core.set_auto_forward, lambda: (check_flag("auto_forward", "auto", auto), None))
 
 
-@contextlib.contextmanager
-def no_grad(no_grad_: bool = True) -> Iterator[None]:
+def no_grad(no_grad_: bool = True) -> ModeScope[None]:
     """Within the `with` block, new variables need no gradient and keep nothing for one."""
-    inner, old = check_flag("no_grad", "no_grad_", no_grad_), _core.no_grad_active()
-    try:
-        _core.set_no_grad(inner)
-        yield
-    finally:
-        _core.set_no_grad(old)
+    return ModeScope(
+        _core.no_grad_active, _core.set_no_grad, lambda: (check_flag("no_grad", "no_grad_", no_grad_), None)
+    )
 
 
 def _check_context(function: str, ctx: Any) -> None:
@@ -91,16 +104,14 @@ def set_default_context(ctx: Context) -> None:
     _core.set_context(ctx)
 
 
-@contextlib.contextmanager
-def context_scope(ctx: Context) -> Iterator[None]:
+def context_scope(ctx: Context) -> ModeScope[None]:
     """Run the functions made within the `with` block in `ctx`."""
-    _check_context("context_scope", ctx)
-    old = get_current_context()
-    try:
-        _core.set_context(ctx)
-        yield
-    finally:
-        _core.set_context(old)
+
+    def made() -> tuple[Context, None]:
+        _check_context("context_scope", ctx)
+        return ctx, None
+
+    return ModeScope(get_current_context, _core.set_context, made)
 
 
 def _check_hook(function: str, key: Any, argument: str, hook: Any) -> None:
@@ -172,7 +183,9 @@ def whole_number(function: str, argument: str, value: Any, least: int) -> int:
     """`value` as an int; an error if it is none, or less than `least`."""
     try:
         n = operator.index(value)
-    except TypeError:
+    except TypeError as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(function, argument, "an integer", describe(value))) from None
     if n < least:
         raise ArgumentError(message(function, argument, f"{least} or more", n))

@@ -7,7 +7,7 @@ import os
 import warnings
 from pathlib import Path
 
-from ._errors import ArgumentError, message
+from ._errors import ArgumentError, is_of_user_code, message
 
 # NNabla 1.39's settings.
 _DEFAULTS = {
@@ -85,7 +85,9 @@ def data_number(function: str, name: str, least: int = 1) -> int:
     text = data_setting(name)
     try:
         number = int(text)
-    except ValueError:
+    except ValueError as error:
+        if is_of_user_code(error):
+            raise
         number = least - 1
     if number < least:
         raise ArgumentError(message(function, name, f"a whole number of {least} or more in nnabla_config", repr(text)))

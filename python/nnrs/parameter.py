@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -23,9 +22,11 @@ from ._errors import (
     check_name,
     check_type,
     describe,
+    is_of_user_code,
     message,
 )
 from ._messages import Message, message_class
+from ._modes import ModeScope
 from ._modes import no_grad as _no_grad
 from ._notebooks import ParameterDict
 from ._scope import (
@@ -94,8 +95,7 @@ class VariableInfo:
         return {"initializer": None if is_local else self.initializer}
 
 
-@contextlib.contextmanager
-def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[OrderedDict[str, Any]]:
+def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> ModeScope[OrderedDict[str, Any]]:
     """Put all parameters that the block makes or asks for under `name`.
 
     Args:
@@ -112,16 +112,16 @@ def parameter_scope(name: str, scope: dict[str, Any] | None = None) -> Iterator[
     ['block/1/W']
     >>> clear_parameters()
     """
-    check_name("parameter_scope", "name", name, "the scope's name as a str")
-    if scope is not None and not isinstance(scope, dict):
-        raise ArgumentError(message("parameter_scope", "scope", "a dict of parameters", describe(scope)))
-    before = current.get()
-    inner = open_scope("parameter_scope", get_current_parameter_scope() if scope is None else scope, parts_of(name))
-    try:
-        current.set(inner)  # within, for signals
-        yield inner
-    finally:
-        current.set(before)
+    here = "parameter_scope"
+
+    def made() -> tuple[Any, Any]:
+        check_name(here, "name", name, "the scope's name as a str")
+        if scope is not None and not isinstance(scope, dict):
+            raise ArgumentError(message(here, "scope", "a dict of parameters", describe(scope)))
+        inner = open_scope(here, get_current_parameter_scope() if scope is None else scope, parts_of(name))
+        return inner, inner
+
+    return ModeScope(current.get, current.set, made)
 
 
 def _key(function: str, name: object) -> list[str]:
@@ -242,8 +242,11 @@ def _shape(function: str, shape: Any, initializer: Initializer) -> tuple[int, ..
         shape = (shape,)
     wanted: tuple[int, ...] | None = None
     if not isinstance(shape, (Variable, NdArray)):  # however many elements they have
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
+        try:
             wanted = tuple(int(n) for n in itertools.islice(shape, _MOST_AXES + 1))
+        except (TypeError, ValueError, OverflowError) as error:
+            if is_of_user_code(error):
+                raise
     if wanted is None or len(wanted) > _MOST_AXES:
         raise ArgumentTypeError(message(function, "shape", "a tuple of integers", describe(shape)))
     if any(n < 0 for n in wanted):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from . import _calls, _core
 from ._errors import check_flag
+from ._modes import ModeScope
 
 
 def get_global_recompute() -> bool:
@@ -25,8 +25,7 @@ def set_global_recompute(recompute: bool) -> None:
     _core.set_recompute(check_flag("set_global_recompute", "recompute", recompute))
 
 
-@contextlib.contextmanager
-def recompute(recompute_: bool = True) -> Iterator[None]:
+def recompute(recompute_: bool = True) -> ModeScope[None]:
     """Within the `with` block, outputs of new functions have `Variable.recompute` set.
 
     In a static graph their data is dropped after its last use in forward, whatever the clear flags say, but for
@@ -41,12 +40,9 @@ def recompute(recompute_: bool = True) -> Iterator[None]:
     >>> h.recompute
     True
     """
-    inner, old = check_flag("recompute", "recompute_", recompute_), _core.get_recompute()
-    try:
-        _core.set_recompute(inner)  # within, for signals
-        yield
-    finally:
-        _core.set_recompute(old)
+    return ModeScope(
+        _core.get_recompute, _core.set_recompute, lambda: (check_flag("recompute", "recompute_", recompute_), None)
+    )
 
 
 def recompute_fn(recompute_: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -24,6 +24,7 @@ from ._errors import (
     check_name,
     check_type,
     describe,
+    is_of_user_code,
     message,
 )
 from .context import get_current_context
@@ -278,7 +279,9 @@ def _state_tuple(function: str, name: Any, state: Any) -> _StateTuple:
         raise ArgumentTypeError(message(function, f"states['{name}']", "a SolverState", describe(state)))
     try:
         t = int(state.t)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError) as error:
+        if is_of_user_code(error):
+            raise
         raise ArgumentTypeError(message(function, f"states['{name}'].t", "an integer", describe(state.t))) from None
     if not 0 <= t < 2**63:
         raise ArgumentError(message(function, f"states['{name}'].t", "0 or more, and less than 2**63", t))

@@ -150,6 +150,7 @@ pub(crate) struct Staged {
     pub(crate) name: String,
     /// The tree's, or a new one.
     pub(crate) variable: Variable,
+    pub(crate) is_new: bool,
     /// Values and `need_grad` of a file, which the tree's parameter gets.
     pub(crate) values: Option<(NdArray, bool)>,
 }
@@ -164,28 +165,30 @@ pub(crate) fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
     };
     let stage = |Record { name, array, need_grad }| {
         let there = parameter_there(&name, &array.shape())?;
+        let is_new = there.is_none();
         let variable = there.unwrap_or_else(|| new(&name, &array, need_grad));
-        Ok(Staged { name, variable, values: Some((array, need_grad)) })
+        Ok(Staged { name, variable, is_new, values: Some((array, need_grad)) })
     };
     records.into_iter().map(stage).collect()
 }
 
 /// Puts parameters into the current scope; if one of them does not fit, none. Where another thread has put one since, that one
-/// stays and both are one memory.
+/// stays, and a new one becomes one memory with it. What has been in the tree is others' too: it gets its values where it is.
 pub(crate) fn put_all(all: Vec<Staged>) -> Result<()> {
     let fits = |s: &Staged| parameter_there(&s.name, &s.variable.shape()).map(drop);
     all.iter().try_for_each(fits)?;
-    for Staged { name, variable, values } in all {
+    for Staged { name, variable, is_new, values } in all {
         let there = add(&name, &variable)?;
-        if !there.is(&variable) {
+        if is_new && !there.is(&variable) {
             variable.set_data(there.raw_data())?;
             variable.set_grad(there.grad())?;
         }
         let Some((array, need_grad)) = values else { continue };
-        if !there.raw_data().is(&array) {
-            there.raw_data().copy_from(&array)?;
+        let parameter = if is_new { there } else { variable };
+        if !parameter.raw_data().is(&array) {
+            parameter.raw_data().copy_from(&array)?;
         }
-        there.set_need_grad(Some(need_grad));
+        parameter.set_need_grad(Some(need_grad));
     }
     Ok(())
 }

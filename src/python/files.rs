@@ -80,23 +80,28 @@ fn set_parameters(py: Python<'_>, function: &str, records: Vec<GivenParameter<'_
     errors::run_as(py, function, || parameter::set_all(records))
 }
 
-/// The Variables that parameters of a file will be in the current scope, which does not change.
+/// The Variables that parameters of a file will be in the current scope, which does not change, and whether they are new.
 #[pyfunction]
-fn stage_parameters(py: Python<'_>, function: &str, records: Vec<GivenParameter<'_>>) -> PyResult<Vec<PyVariable>> {
+fn stage_parameters(
+    py: Python<'_>,
+    function: &str,
+    records: Vec<GivenParameter<'_>>,
+) -> PyResult<Vec<(PyVariable, bool)>> {
     let records = records_of(records);
     let staged = errors::run_as(py, function, || parameter::stage_all(records))?;
-    Ok(staged.into_iter().map(|s| PyVariable::new(s.variable)).collect())
+    Ok(staged.into_iter().map(|s| (PyVariable::new(s.variable), s.is_new)).collect())
 }
 
-/// Name, Variable; values and `need_grad` where a file has them.
-type ParameterToPut<'py> = (String, PyRef<'py, PyVariable>, Option<(PyRef<'py, PyNdArray>, bool)>);
+/// Name, Variable, whether it is new; values and `need_grad` where a file has them.
+type ParameterToPut<'py> = (String, PyRef<'py, PyVariable>, bool, Option<(PyRef<'py, PyNdArray>, bool)>);
 
 /// Puts Variables into the current scope, and the values of a file into them; if one of them does not fit, none.
 #[pyfunction]
 fn put_parameters(py: Python<'_>, function: &str, parameters: Vec<ParameterToPut<'_>>) -> PyResult<()> {
-    let staged = |(name, v, values): ParameterToPut<'_>| parameter::Staged {
+    let staged = |(name, v, is_new, values): ParameterToPut<'_>| parameter::Staged {
         name,
         variable: v.var().clone(),
+        is_new,
         values: values.map(|(a, need_grad)| (a.inner().clone(), need_grad)),
     };
     let all = parameters.into_iter().map(staged).collect();

@@ -16,6 +16,7 @@ mod foreign;
 mod function;
 mod members;
 mod memory;
+mod mode_scope;
 mod modes;
 mod nccl;
 mod nnp;
@@ -40,6 +41,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<array::PyNdArray>()?;
     m.add_class::<context::PyContext>()?;
     m.add_class::<function::PyGraphFunction>()?;
+    m.add_class::<mode_scope::ModeScope>()?;
     m.add_function(wrap_pyfunction!(checked::call_stand_ins_by, m)?)?;
     m.add("Checked", m.py().get_type::<checked::Checked>())?;
     call::register(m)?;

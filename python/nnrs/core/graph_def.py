@@ -335,7 +335,7 @@ def save(
     proto = owner.as_proto(include_parameters and not is_nnp, False, networks, variable_batch_size)
     params = owner.get_parameters() if is_nnp else {}
     data = _core.write_nnabla(proto._dict(), list(params), list(params.values()), ext, ".h5", [])
-    _files.write_bytes(filename, ext, data)
+    _files.write_bytes(here, filename, ext, data, "filename")
     logger.info("Model file is saved as %s.", filename)
 
 

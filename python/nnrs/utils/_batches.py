@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._errors import ArgumentError, ArgumentTypeError, ShapeError, StateError, describe, message
+from .._errors import ArgumentError, ArgumentTypeError, ShapeError, StateError, describe, is_of_user_code, message
 
 
 class Batch(NamedTuple):
@@ -51,6 +51,8 @@ def stack(values: Sequence[Any], variable: str, place: Place | None = None) -> n
             return made.reshape((len(values), *first.shape))
         return np.array(values)
     except (ValueError, TypeError) as error:  # an array without axes has no length
+        if is_of_user_code(error):
+            raise
         expected = f"values of one shape for {variable!r} in all samples of a batch"
         raise ShapeError(message("data source", None, expected, _shapes(values, place))) from error
 
@@ -62,7 +64,9 @@ def _joined(values: Sequence[np.ndarray]) -> np.ndarray | None:
         return None
     try:
         return np.frombuffer(bytearray().join(values), kind)  # type: ignore[arg-type, unused-ignore]
-    except TypeError:  # the elements do not lie in order
+    except TypeError as error:  # the elements do not lie in order
+        if is_of_user_code(error):
+            raise
         return None
 
 
@@ -81,7 +85,9 @@ def _shapes(values: Sequence[Any], place: Place | None) -> str:
 def _shape(value: Any) -> Any:
     try:
         return np.shape(value)
-    except ValueError:
+    except ValueError as error:
+        if is_of_user_code(error):
+            raise
         return f"{type(value).__name__} of parts of several shapes"
 
 
@@ -95,7 +101,9 @@ def by_variable(samples: Sequence[Any], variables: Sequence[str]) -> list[Any]:
     if set(map(type, samples)) <= _SEQUENCES:
         try:
             found = list(zip(*samples, strict=True))
-        except ValueError:
+        except ValueError as error:
+            if is_of_user_code(error):
+                raise
             found = []  # of several lengths
         if len(found) >= len(variables):
             return found[: len(variables)]

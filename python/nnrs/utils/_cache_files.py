@@ -25,6 +25,7 @@ from .._errors import (
     FileError,
     FormatError,
     failures_as,
+    is_of_user_code,
     message,
     reason,
 )
@@ -130,6 +131,8 @@ def read_index(function: str, reader: FileReader, name: str) -> list[tuple[str, 
         try:
             return [(row[0], _count(row[1])) for row in csv.reader(f) if row]
         except (ValueError, IndexError, csv.Error) as error:
+            if is_of_user_code(error):
+                raise
             expected = f"lines of a file's name and its number of samples in {name!r}"
             raise FormatError(message(function, None, expected, str(error))) from error
 

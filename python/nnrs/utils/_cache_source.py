@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, FormatError, MissingFileError, message
+from .._errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    MissingFileError,
+    NetworkError,
+    is_of_user_code,
+    message,
+)
 from .._settings import data_number
 from ._cache_files import (
     INDEX,
@@ -147,9 +155,9 @@ class CacheDataSource(DataSource):
         self._reader = CacheReaderWithPrefetch(self._cachedir, self._num_of_threads, self._variables)
         self.reset()
 
-    def _absent(self) -> type[OSError]:
+    def _absent(self) -> tuple[type[OSError], ...]:
         """The error of a table that is not there; a server's looks like any other one."""
-        return OSError if "://" in self._cachedir else MissingFileError
+        return (FileError, NetworkError) if "://" in self._cachedir else (MissingFileError,)
 
     def initialize_cache_info(self, info_filename: str) -> None:
         """Read which variables `.npy` files have; without that table the files are `.h5`."""
@@ -160,6 +168,8 @@ class CacheDataSource(DataSource):
         except absent:
             self._cache_type = ".h5"
         except (ValueError, csv.Error) as error:
+            if is_of_user_code(error):
+                raise
             raise FormatError(message("CacheDataSource", None, f"cannot read {info_filename!r}: {error}")) from error
         else:
             self._cache_type = ".npy"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, FileError, FormatError, MissingFileError, failures_as, message
+from .._errors import ArgumentError, FileError, FormatError, MissingFileError, failures_as, is_of_user_code, message
 from ._batches import columns
 from ._file_reader import FileReader
 from ._source import DataSource
@@ -121,8 +121,9 @@ class CsvDataSource(DataSource):
     def _get_value(self, value: str) -> Any:
         try:
             return float(value)
-        except ValueError:
-            pass
+        except ValueError as error:
+            if is_of_user_code(error):
+                raise
         read = self._loader(value)
         with self._filereader.open(value) as f:
             return read(f, normalize=self._normalize)
@@ -174,7 +175,9 @@ def _numbers(texts: Sequence[str]) -> list[Any] | None:
     """The numbers; None where one of them is a file's name, or wrong."""
     try:
         return list(map(float, texts))
-    except ValueError:
+    except ValueError as error:
+        if is_of_user_code(error):
+            raise
         return None
 
 

@@ -23,6 +23,7 @@ from .._errors import (
     reason,
 )
 from .._files import h5py_module
+from .._interrupts import is_of_handler
 from .download import opened_url
 
 
@@ -49,6 +50,8 @@ class FileReader:
         try:
             found: bytes = self._s3_bucket.Object(key).get()["Body"].read()
         except Exception as error:  # boto3's own kinds
+            if is_of_handler(error):
+                raise
             raise FileError(message("FileReader", None, f"cannot read {key!r} of the S3 bucket: {error}")) from error
         return found
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._errors import UnknownExtensionError, message
-from .._modes import set_default_context
+from .._errors import UnknownExtensionError, is_of_user_code, message
 from ..ext_utils import get_extension_context, list_extensions
 from ..logger import logger
 from .communicator_util import current_communicator
 
 
 def default_context(proto: Any, wanted: str | None) -> Any:
-    """Where all runs: as `wanted` says, such as 'cudnn:1'; else as the file does, which is then the default."""
+    """Where all runs: as `wanted` says, such as 'cudnn:1'; else as the file does."""
     if wanted is not None:
         name, _, device = wanted.partition(":")
         try:
@@ -22,9 +21,7 @@ def default_context(proto: Any, wanted: str | None) -> Any:
             raise UnknownExtensionError(message("load", "context", f"one of {known}", repr(wanted))) from error
     if not proto.HasField("global_config"):
         return get_extension_context("cpu")
-    found = context_of(proto.global_config.default_context)
-    set_default_context(found)
-    return found
+    return context_of(proto.global_config.default_context)
 
 
 def context_of(proto: Any) -> Any:
@@ -36,6 +33,8 @@ def context_of(proto: Any) -> Any:
         try:
             return get_extension_context(on_gpu.partition(":")[0], device_id=_device(proto.device_id), type_config=kind)
         except (RuntimeError, ImportError, ValueError) as error:
+            if is_of_user_code(error):
+                raise
             logger.warning("The file asks for a GPU, but there is none that can be used: %s", error)
     return get_extension_context("cpu", type_config=kind)
 

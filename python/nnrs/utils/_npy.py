@@ -29,43 +29,39 @@ def read_array(function: str, f: IO[bytes]) -> np.ndarray:
     room = f.seek(0, io.SEEK_END) - start
     f.seek(start)
 
-    def told(error: Exception) -> Exception:  # ValueError, SyntaxError, MemoryError of the parser
+    def told(error: Exception) -> FormatError:  # ValueError, SyntaxError, MemoryError of the parser
         where = getattr(f, "name", None)
         name = f"{where!r}" if isinstance(where, str) else "the open file"
         hint = "the file may be cut short, or of another kind than its name says"
         return FormatError(message(function, None, f"cannot read an array of {name}: {error}", hint=hint))
 
-    with failures_as(told, but=OSError):
-        return _read(f, room)
-
-
-def _read(f: Any, room: int) -> np.ndarray:
-    shape, by_columns, dtype = _form(_header(f))
-    if math.prod(shape) * dtype.itemsize > room:
-        raise ValueError(f"it claims shape {shape} of {dtype}, but the file has {room} bytes for it")
-    found = np.empty(shape[::-1] if by_columns else shape, dtype)
-    if found.nbytes:
-        got = f.readinto(found.reshape(-1).view(np.uint8))
-        if got != found.nbytes:
-            raise ValueError(f"it claims shape {shape} of {dtype}, but the file ends after {got} bytes")
+    header = _header(f)
+    with failures_as(told):
+        shape, by_columns, dtype = _form(header)
+        if math.prod(shape) * dtype.itemsize > room:
+            raise ValueError(f"it claims shape {shape} of {dtype}, but the file has {room} bytes for it")
+        found = np.empty(shape[::-1] if by_columns else shape, dtype)
+    got = f.readinto(found.reshape(-1).view(np.uint8)) if found.nbytes else 0  # type: ignore[attr-defined]
+    if got != found.nbytes:
+        raise told(ValueError(f"it claims shape {shape} of {dtype}, but the file ends after {got} bytes"))
     return found.transpose() if by_columns else found
 
 
-def _header(f: Any) -> bytes:
-    """The bytes before the values, as far as they are there."""
-    head: bytes = f.read(10)
+def _header(f: Any) -> Any:
+    """The bytes before the values, as far as they are there; a text of a file of texts."""
+    head = f.read(10)
     if head[6:7] == b"\x02":
         head += f.read(2)
-    length = int.from_bytes(head[8:], "little")
-    if length > _MOST_HEADER:
-        raise ValueError(f"its header claims {length} bytes")
-    return head + f.read(length)
+    length = int.from_bytes(head[8:], "little") if isinstance(head, bytes) else 0
+    return head + f.read(min(length, _MOST_HEADER + 1))
 
 
 @functools.lru_cache(64)
 def _form(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, whether columns come first, and type. The files of a cache have mostly the same."""
     f = io.BytesIO(header)
+    if len(header) > _MOST_HEADER:
+        raise ValueError(f"its header has more than {_MOST_HEADER} bytes")
     version = np.lib.format.read_magic(f)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of the format, expected (1, 0) or (2, 0)")

@@ -30,19 +30,18 @@ class StagedParameters:
     def __init__(self, function: str, records: list[_files.Parameter]) -> None:
         self.scope: OrderedDict[str, Any] = OrderedDict()
         self._function = function
-        self._before = get_parameters(grad_only=False)
         names = ["/".join(parts_of(name)) for name, *_ in records]
         self._values = {name: (array, grad) for name, (_, array, grad) in zip(names, records, strict=True)}
+        self._before = get_parameters(grad_only=False)
         staged = dict(zip(names, _core.stage_parameters(function, records), strict=True))
+        self._before.update((name, v) for name, (v, is_new) in staged.items() if not is_new)
         with parameter_scope("", self.scope):
-            for name, v in {**self._before, **staged}.items():
+            for name, v in {**self._before, **{name: v for name, (v, _) in staged.items()}}.items():
                 set_parameter(name, v)
 
     def commit(self) -> None:
         """Put the new ones, those that networks have made among them, and the file's values into the current scope."""
         with parameter_scope("", self.scope):
-            found = get_parameters(grad_only=False)
-        for name, v in self._before.items():
-            if name not in self._values and found.get(name) is v:
-                del found[name]
-        _core.put_parameters(self._function, [(name, v, self._values.get(name)) for name, v in found.items()])
+            found = get_parameters(grad_only=False).items()
+        to_put = [(name, v, v != self._before.get(name), self._values.get(name)) for name, v in found]
+        _core.put_parameters(self._function, [p for p in to_put if p[2] or p[3] is not None])

@@ -28,7 +28,7 @@ from .._errors import (
     message,
     reason,
 )
-from .._files import PathOrFile, atomic_path, is_path
+from .._files import PathOrFile, atomic_path, is_path, write_all
 from . import _wav
 from ._bytes import ending_of, read_bytes
 
@@ -222,7 +222,7 @@ def ausave(
         raise ShapeError(message("ausave", "audio_arr", "shape (samples, channels) of a '.wav' file", x.shape))
     data = _wav.encode(_signed(x), rate)
     if not is_path(path):
-        path.write(data)  # type: ignore[union-attr]
+        write_all(path, data)
         return
     if ending_of(path) != ".wav":
         raise ArgumentError(message("ausave", "path", "a name that ends in '.wav'", repr(os.fspath(path))))  # type: ignore[arg-type]

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 
 from .._borrowed import borrower
-from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_integer, check_type, describe, message
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    check_callable,
+    check_integer,
+    check_type,
+    describe,
+    is_of_user_code,
+    message,
+)
 from ._batches import columns
 from ._cache_source import CacheDataSource, CachePrefetcher, CacheReaderWithPrefetch
 from ._csv_source import CsvDataSource
@@ -92,7 +101,9 @@ class SimpleDataSource(DataSource):
 def _values_of(sample: Any) -> int:
     try:
         return len(sample)
-    except TypeError:
+    except TypeError as error:
+        if is_of_user_code(error):
+            raise
         expected = "a function that gives a tuple of values"
         raise ArgumentTypeError(message("SimpleDataSource", "load_func", expected, describe(sample))) from None
 

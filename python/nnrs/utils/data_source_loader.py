@@ -24,6 +24,7 @@ from .._errors import (
     FormatError,
     ShapeError,
     describe,
+    is_of_user_code,
     message,
 )
 from . import _wav
@@ -132,12 +133,11 @@ class ResourceFileReader:
 
 
 def _is_binary(source: Any) -> bool:
-    try:
-        source.seek(0)
-        first = source.read(1)
-        source.seek(0)
-    except Exception:  # whatever it is, it is no file that can seek
+    if not (hasattr(source, "read") and hasattr(source, "seek") and getattr(source, "seekable", lambda: True)()):
         return False
+    source.seek(0)
+    first = source.read(1)
+    source.seek(0)
     return isinstance(first, bytes)
 
 
@@ -190,14 +190,17 @@ def load_csv(file: IO[bytes], shape: _Shape = None, normalize: bool = False) -> 
     """
     name = getattr(file, "name", "the open file")
     rows: list[list[float]] = []
+    data = file.read()
     try:
-        reader = csv.reader(io.StringIO(file.read().decode("utf-8-sig")))
+        reader = csv.reader(io.StringIO(data.decode("utf-8-sig")))
         for row in reader:
             if row:
                 rows.append(list(map(float, row)))
         if len({len(row) for row in rows}) > 1:
             raise ValueError(f"rows have {sorted({len(row) for row in rows})} columns")
     except (ValueError, csv.Error) as error:
+        if is_of_user_code(error):
+            raise
         raise FormatError(message("load_csv", "file", f"cannot read {name}: {error}")) from error
     return _shaped("load_csv", np.array(rows), shape)
 
@@ -207,7 +210,9 @@ def _shaped(function: str, array: np.ndarray, shape: _Shape) -> np.ndarray:
         return array
     try:
         return array.reshape(shape)
-    except ValueError:
+    except ValueError as error:
+        if is_of_user_code(error):
+            raise
         text = message(function, "shape", f"a shape of {array.size} elements", tuple(shape))
         raise ShapeError(text) from None
 

@@ -20,7 +20,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from .._errors import ArgumentError, Error, NetworkError, check_type, message
+from .._errors import ArgumentError, Error, NetworkError, check_type, failures_as, message
 from .._files import atomic_path
 from ..logger import logger
 
@@ -68,13 +68,12 @@ def download(
 @contextlib.contextmanager
 def opened_url(function: str, url: str) -> Iterator[Any]:
     """The open answer of a server; its errors, here and in the block, are NetworkErrors that name the address."""
-    try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
-            yield answer
-    except Error:
-        raise
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise _unreached(function, url, error) from error
+    kinds = (OSError, http.client.HTTPException, ValueError)
+    with (
+        failures_as(lambda error: _unreached(function, url, error), kinds, but=Error),
+        urllib.request.urlopen(url, timeout=_SECONDS) as answer,
+    ):
+        yield answer
 
 
 def _unreached(function: str, url: str, error: Exception) -> NetworkError:

@@ -229,7 +229,7 @@ def _save(ctx: Any, filename: Any, ext: str, parameter_format: str = ".h5", stat
             states = _states({"optimizers": [vars(o.optimizer) for o in ctx.optimizers.values()]}, state_format)
     proto = _proto_of(ctx)._dict()
     data = _core.write_nnabla(proto, list(params), list(params.values()), ext, parameter_format, states)
-    _files.write_bytes(filename, ext, data)
+    _files.write_bytes("save_files", filename, ext, data, "filenames")
 
 
 def _save_parameters(ctx: Any, filename: Any, ext: str) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,7 @@ from .. import _core, _files, solvers
 from .._borrowed import borrower
 from .._errors import ArgumentError, check_batch_size, check_type, described_by_a_file, message
 from .._messages import message_class
-from .._modes import context_scope, get_current_context, set_default_context
+from .._modes import auto_forward, context_scope, forward_all, get_auto_forward, set_default_context
 from ..core.graph_def import ProtoGraph
 from ..parameter import get_current_parameter_scope
 from ._links import freeze, link_components, linked, restore_optimizer_state
@@ -106,19 +105,22 @@ def _load(
     info.proto, records, info.optimizer_states_checkpoint = _read(here, filenames, extension, parameter_only)
     records = [] if exclude_parameter else records
     _core.check_parameter_names(here, "filenames", [name for name, *_ in records])
-    with _context_kept_on_errors():
-        info.default_context = default_context(info.proto, context)
-        return _made(info, records, link)
+    info.default_context = default_context(info.proto, context)
+    with context_scope(info.default_context), auto_forward(False):
+        made = _made(info, records, link)
+    if context is None and info.proto.HasField("global_config"):
+        set_default_context(info.default_context)
+    if get_auto_forward():
+        _compute(info)
+    return made
 
 
-@contextlib.contextmanager
-def _context_kept_on_errors() -> Iterator[None]:
-    context = get_current_context()
-    try:
-        yield
-    except BaseException:
-        set_default_context(context)
-        raise
+def _compute(info: Any) -> None:
+    """Compute what functions make as they are applied, now that the parameters have the file's values."""
+    made = [v.variable_instance for network in info.networks.values() for v in network.variables.values()]
+    users = [*info.optimizers.values(), *info.monitors.values(), *info.executors.values()]
+    made += [getattr(user, name, None) for user in users for name in ("target", "forward_target", "backward_target")]
+    forward_all([v for v in made if v is not None and v.parent is not None])
 
 
 @described_by_a_file("load")

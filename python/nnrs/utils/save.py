@@ -103,7 +103,7 @@ def save(
     chosen = _chosen(parameters) if is_nnp else {}
     states = _states(contents, solver_state_format) if include_solver_state and is_nnp else []
     data = _core.write_nnabla(proto._dict(), list(chosen), list(chosen.values()), ext, parameter_format, states)
-    _files.write_bytes(filename, ext, data)
+    _files.write_bytes(here, filename, ext, data, "filename")
     logger.info("Model file is saved as (%s): %s", ext, filename)
 
 

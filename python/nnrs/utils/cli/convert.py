@@ -129,7 +129,7 @@ def convert_command(args: Any) -> None:
         whole.MergeFromString(write_nnabla({}, list(params), list(params.values()), ".protobuf", ".h5", []))
         params = {}
     data = write_nnabla(whole._dict(), list(params), list(params.values()), kind, _parameter_kind(args), [])
-    write_bytes(output, kind, data)
+    write_bytes("convert", output, kind, data)
 
 
 def _read_all(args: Any) -> tuple[Any, dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..._errors import ArgumentError, ArgumentTypeError, describe, message
-from ..._files import PathOrFile, atomic_path, is_path
+from ..._files import PathOrFile, atomic_path, is_path, write_all
 from .._bytes import ending_of, read_bytes
 from . import _backends
 from ._arrays import Image, check_channels, check_image, check_size, to_scale, unit_range
@@ -204,7 +204,7 @@ def _moved(img: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
 
 def _write(path: PathOrFile, data: bytes) -> None:
     if not is_path(path):
-        path.write(data)  # type: ignore[union-attr]
+        write_all(path, data)
         return
     with atomic_path(path) as temporary, open(temporary, "wb") as f:  # type: ignore[arg-type]
         f.write(data)

@@ -59,6 +59,9 @@ def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
     """The image as a file of the kind of `ending`."""
     import cv2
 
+    if not cv2.haveImageWriter(f"a{ending}"):
+        hint = "'.png', '.jpg' and '.bmp' are some"
+        raise ArgumentError(message("imsave", "path", "a name with the ending of an image format", repr(ending), hint))
     if as_uint16 and ending not in _OF_16_BITS:
         expected = f"False for '{ending}', which holds 8 bits a channel (16: {', '.join(_OF_16_BITS)})"
         raise ArgumentError(message("imsave", "as_uint16", expected, True))
