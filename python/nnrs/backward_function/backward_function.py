@@ -66,25 +66,24 @@ class UnaryDataGrad(_Gradient):
     """The gradient of a linear function of x by x, called with that of y."""
 
     places: Places = UNARY
+    shape_of = "xshape"
     xshape: Sequence[int] | None = None
 
     def _made(self, inputs: Sequence[Variable | None]) -> Any:
-        return gradients_of(self.function, self.places, inputs, [self._shape("xshape")], self.args)[0]
+        return gradients_of(self.function, self.places, inputs, [self._shape(self.shape_of)], self.args)[0]
 
 
 class LinearDataGrad(UnaryDataGrad):
     """The gradient of a linear function of x and a weight by x, called with that of y and the weight."""
 
-    places: Places = DATA
+    places = DATA
 
 
-class LinearFilterGrad(_Gradient):
+class LinearFilterGrad(UnaryDataGrad):
     """The gradient of a linear function of x and a weight by the weight, called with that of y and x."""
 
+    places, shape_of = FILTER, "wshape"
     wshape: Sequence[int] | None = None
-
-    def _made(self, inputs: Sequence[Variable | None]) -> Any:
-        return gradients_of(self.function, FILTER, inputs, [self._shape("wshape")], self.args)[0]
 
 
 class ConcatenateDataGrad(_Gradient):
@@ -98,14 +97,12 @@ class ConcatenateDataGrad(_Gradient):
         return tuple(gradients_of(self.function, UNARY * len(shapes), inputs, shapes, self.args))
 
 
-class MaxPoolingBackwardDataGrad(_Gradient):
+class MaxPoolingBackwardDataGrad(UnaryDataGrad):
     """The gradient of that of `max_pooling` by the latter's gradient of y, called with the gradient of this and x."""
 
     function, names = "MaxPoolingBackward", ARGUMENT_NAMES["max_pooling_backward"]
+    places, shape_of = DATA, "yshape"
     yshape: Sequence[int] | None = None
-
-    def _made(self, inputs: Sequence[Variable | None]) -> Any:
-        return gradients_of(self.function, DATA, inputs, [self._shape("yshape")], self.args)[0]
 
 
 class BatchNormalizationBackward(_Gradient):

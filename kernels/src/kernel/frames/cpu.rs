@@ -79,8 +79,8 @@ impl Frames {
     }
 }
 
-/// A transform leaves out products with what is 0 or known otherwise: NaN and infinities would not reach all that they are part
-/// of. Where a frame has one, its transform is NaN.
+/// Whether v is a number. A transform leaves out products with what is 0 or known otherwise: NaN and infinities would not reach
+/// all that they are part of. Where a frame has one, its transform is NaN.
 fn is_finite<T: Real>(v: T) -> bool {
     v.to_f64().is_finite()
 }
