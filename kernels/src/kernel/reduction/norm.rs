@@ -12,7 +12,7 @@ use crate::kernel::ops;
 use crate::kernel::reduction::axes::ReductionAxes;
 use crate::kernel::reduction::cpu::sum_axes;
 use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
-use crate::pool::tasks::{Shared, share};
+use crate::pool::tasks::{SendPtr, Shared, share};
 use crate::simd::{self, SimdReal};
 use crate::tile::{Destination, Source, TileProgram, Walk};
 use crate::with_real;
@@ -64,12 +64,11 @@ impl Norm {
             return;
         }
         // The sum tells where there is a NaN, which the largest element leaves out.
-        let shared = Shared(y.as_mut_ptr());
-        let shared = &shared;
+        let y = SendPtr(y.as_mut_ptr());
         winners(powers, shape, mask, Extremum::Largest, false, move |r, v, _| {
-            // SAFETY: r is one of the results, and each is written once.
-            let y = unsafe { &mut *shared.0.add(r) };
-            *y = if y.is_nan() { *y } else { v };
+            // SAFETY: these are some of the results, and each is written once.
+            let y = unsafe { y.slice(r, v.len()) };
+            y.iter_mut().zip(v).filter(|(y, _)| !y.is_nan()).for_each(|(y, &v)| *y = v);
         });
     }
 

@@ -7,15 +7,20 @@ use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
 use crate::kernel::reduction::axes::ReductionAxes;
+use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::{SendPtr, Shared, share};
 use crate::shape::Shape;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
+mod short;
+
 /// Neighbouring elements that one task multiplies.
 const PART: usize = 1 << 15;
 /// Products side by side of neighbours: more than one vector, since each multiplication waits for the one before.
 const LANES: usize = 64;
+/// Rows of at most so many elements have their gradients side by side, where there are some.
+const SHORT: usize = 128;
 /// Neighbouring results that are made together.
 const COLUMNS: usize = 1024;
 
@@ -82,6 +87,11 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
         return y.fill(T::ONE);
     }
     let axes = ReductionAxes::new(shape, reduced);
+    if let Some((rows, n)) = axes.rows().filter(|r| are_short(r.0, r.1)) {
+        let y = SendPtr(y.as_mut_ptr());
+        // SAFETY: each row has a result of its own.
+        return each_group(rows, n, |g| short::products(&g, &x[g.range()], unsafe { y.slice(g.first, g.rows) }));
+    }
     match axes.reduced_last() {
         Some(n) => rows(x, &axes, n, y),
         None => columns(x, &axes, y),
@@ -126,8 +136,7 @@ fn columns<T: SimdReal>(x: &[T], axes: &ReductionAxes, y: &mut [T]) {
         y.copy_from_slice(&x[base..base + width]);
         for k in 1..axes.count(true) {
             let x = &x[base + axes.reduced_offset(k)..][..width];
-            // SAFETY: both have `width` elements.
-            unsafe { simd::binary(Binary::Mul, y.as_mut_ptr(), y.as_ptr(), x.as_ptr(), width) };
+            multiply_by(y, x);
         }
     });
 }
@@ -141,8 +150,24 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
         return;
     }
     let axes = ReductionAxes::new(shape, reduced);
+    if let Some((rows, n)) = axes.rows().filter(|r| r.0 >= FEW && r.1 <= SHORT) {
+        let gx = SendPtr(gx.as_mut_ptr());
+        return each_group(rows, n, |g| {
+            // SAFETY: the elements of these rows.
+            let gx = unsafe { gx.slice(g.range().start, g.size()) };
+            short::gradients(&g, &x[g.range()], &gy[g.numbers()], gx, output);
+        });
+    }
     let add = output == Output::Accumulate;
     dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: ProductPlaces::new(&axes), axes: &axes, add });
+}
+
+/// `y *= b`
+fn multiply_by<T: SimdReal>(y: &mut [T], b: &[T]) {
+    assert!(y.len() == b.len(), "sizes do not fit");
+    let to = y.as_mut_ptr();
+    // SAFETY: both are of this length.
+    unsafe { simd::binary(Binary::Mul, to, to, b.as_ptr(), b.len()) };
 }
 
 /// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
@@ -338,6 +363,8 @@ mod tests {
             (&[40, 2000], &[true, false]),
             (&[2000, 40], &[false, true]),
             (&[2, 40_000], &[false, true]),
+            (&[40, 3], &[false, true]),
+            (&[300, 17], &[false, true]),
             (&[], &[]),
         ];
         for (shape, reduced) in cases {

@@ -1,5 +1,6 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
+use super::rows::{LONGEST, sum_rows};
 use crate::array::scratch::Scratch;
 use crate::array::{Output, Strided};
 use crate::kernel::reduction::axes::{ReductionAxes, Runs};
@@ -28,6 +29,13 @@ pub fn sum_axes<'a, T: SimdReal>(
             y.fill(T::ZERO);
         }
         return;
+    }
+    if let (Some((_, n)), Some(x)) = (axes.rows().filter(|r| r.1 <= LONGEST), x.array()) {
+        let each = (PART / n).next_multiple_of(64);
+        if size < MIN_PARALLEL {
+            return sum_rows(x, n, y, output);
+        }
+        return tasks::parts(y, each, |i, y| sum_rows(&x[i * each * n..][..y.len() * n], n, y, output));
     }
     let inner = axes.inner();
     let out = ResultRows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
