@@ -6,7 +6,7 @@ use crate::array::scratch::Scratch;
 use crate::kernel::axis::Axis as Line;
 use crate::kernel::scan::Scan;
 use crate::pool::tasks::{self, SendPtr};
-use crate::simd::SimdReal;
+use crate::simd::{self, SimdReal};
 use ndarray::{ArrayView2, ArrayViewMut2, Axis, Zip};
 
 /// The arrays of a task, (n, inner), in the direction of the work.
@@ -55,6 +55,9 @@ const FEW: usize = 4;
 /// The gradient of `cumprod`: the product of the elements before, times what the gradients behind give.
 pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: &mut [T], output: Output) {
     let add = output == Output::Accumulate;
+    if c.at.n == 1 && !c.exclusive {
+        return if add { simd::add_assign(gx, gy) } else { gx.copy_from_slice(gy) };
+    }
     if c.at.lines() >= FEW {
         return rows::backward(c, x, gy, SendPtr(gx.as_mut_ptr()), add);
     }

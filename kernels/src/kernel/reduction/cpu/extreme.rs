@@ -8,6 +8,7 @@ use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
+use smallvec::SmallVec;
 
 mod strips;
 
@@ -249,11 +250,11 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
             let strips = Strips { axes: self.axes, count, base, smallest: self.order == Extremum::Smallest };
             strips.find(self.x, &mut best[..width], self.numbers.then_some(&mut at[..width]));
             let mut places = at.map(|at| at as usize);
-            for j in 0..width {
-                let is_found = if self.numbers { at[j] != UNFOUND } else { best[j] != self.start() };
-                if !is_found {
-                    (best[j], places[j]) = self.scan(base + j);
-                }
+            let is_lost = |j: usize| if self.numbers { at[j] == UNFOUND } else { best[j] == self.start() };
+            // Mostly none is, which is found out first, without a branch for each.
+            if (0..width).fold(false, |any, j| any | is_lost(j)) {
+                let lost = (0..width).filter(|&j| is_lost(j)).collect::<SmallVec<[usize; COLUMNS]>>();
+                lost.into_iter().for_each(|j| (best[j], places[j]) = self.scan(base + j));
             }
             f(row * inner + first, &best[..width], &places[..width]);
         });

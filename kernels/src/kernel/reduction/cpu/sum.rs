@@ -97,6 +97,9 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
     if y.is_empty() {
         return;
     }
+    if x.len() < SHORT && axes.reduced_last().is_none() && x.len() == axes.inner() && output == Output::Write {
+        return tasks::parts(y, SHORT / x.len() * x.len(), |_, y| repeat_row(x, y));
+    }
     // Runs of neighbours in y: each one element many times, or a row of x.
     let (inner, fill) = (axes.inner(), axes.reduced_last());
     let (size, count) = (fill.unwrap_or(inner), axes.count(true) / fill.unwrap_or(1));
@@ -126,6 +129,17 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
 
 /// Runs of neighbours below this size are written many in a task.
 const SHORT: usize = 1 << 14;
+
+/// Repeats a row: what is written is copied in turn.
+fn repeat_row<T: Copy>(x: &[T], y: &mut [T]) {
+    y[..x.len()].copy_from_slice(x);
+    let mut n = x.len();
+    while n < y.len() {
+        let more = n.min(y.len() - n);
+        y.copy_within(..more, n);
+        n += more;
+    }
+}
 
 /// Repeats each of x, from number `first` on and around, over `n` neighbours.
 fn repeat<T: SimdReal>(x: &[T], first: usize, n: usize, y: &mut [T], output: Output) {
