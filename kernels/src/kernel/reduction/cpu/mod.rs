@@ -2,7 +2,7 @@
 
 mod extreme;
 mod product;
-mod rows;
+pub(super) mod rows;
 mod sum;
 
 pub use extreme::Extremum;

@@ -10,14 +10,14 @@ use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
 use crate::simd::reduce::{BLOCK, LANES};
 
 /// Elements of a row at most: longer ones are summed in blocks.
-pub(super) const LONGEST: usize = BLOCK;
+pub const LONGEST: usize = BLOCK;
 /// Elements of rows that are turned as they are.
 const NARROW: usize = 6;
 /// Lanes of a vector at most.
 const SIDE: usize = 16;
 
 /// The sums of rows of `n` elements.
-pub(super) fn sum_rows<T: Real>(x: &[T], n: usize, y: &mut [T], output: Output) {
+pub fn sum_rows<T: Real>(x: &[T], n: usize, y: &mut [T], output: Output) {
     assert!(x.len() == y.len() * n && (1..=LONGEST).contains(&n), "sizes do not fit");
     dispatch(SumRows { x, n, y, add: output == Output::Accumulate });
 }
