@@ -15,7 +15,7 @@ mod vectors;
 mod tests;
 
 use crate::array::Output;
-use crate::array::scratch::{Scratch, list, reserve};
+use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
@@ -286,11 +286,7 @@ struct Coefficients<T> {
 
 impl<T: Real> Coefficients<T> {
     fn new(each: impl Iterator<Item = (f64, f64, f64, f64)>) -> Self {
-        let room = || {
-            let mut list = Vec::new();
-            reserve(&mut list, each.size_hint().0);
-            list
-        };
+        let room = || Vec::with_capacity(each.size_hint().0);
         let mut c = Coefficients { minus: room(), times: room(), by_x: room(), plus: room() };
         for (minus, times, by_x, plus) in each {
             c.minus.push(T::from_f64(minus));
