@@ -98,12 +98,12 @@ impl<T: SimdReal> LineGroup<'_, T> {
     unsafe fn store<L: Lanes<T>>(&self, from: &LineBlock<T>, (at, len): (usize, usize)) {
         let Axis { inner, .. } = self.all.c.at;
         if inner > 1 {
-            for j in 0..len {
+            for (j, from) in from.iter().enumerate().take(len) {
                 // SAFETY: the caller's promise.
                 let to = unsafe { self.all.gx.slice(at + j * inner, self.lines) };
                 match self.all.add {
-                    true => to.iter_mut().zip(&from[j]).for_each(|(to, &v)| *to += v),
-                    false => to.copy_from_slice(&from[j][..self.lines]),
+                    true => to.iter_mut().zip(from).for_each(|(to, &v)| *to += v),
+                    false => to.copy_from_slice(&from[..self.lines]),
                 }
             }
             return;

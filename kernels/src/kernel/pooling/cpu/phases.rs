@@ -1,12 +1,9 @@
-//! Windows that move along rows of one channel: a source row is split, by the stride, into numbers that lie a step apart, so
+//! Maxima of windows that move along rows of one channel: a source row is split, by the stride, into numbers that lie a step apart, so
 //! that what the windows have at one position are neighbours. Rows are as long as vectors want; what lies beyond a row
 //! changes nothing.
 
-// Several arrays go by one index.
-#![allow(clippy::needless_range_loop)]
-
+use super::WindowIndex;
 use super::planes::{NOWHERE, Planes};
-use super::{Divisor, WindowIndex};
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
 use crate::pool::Pace;
@@ -43,13 +40,13 @@ fn windows(p: &Planes) -> usize {
 }
 
 impl<T: Real> SplitRow<T> {
-    /// With `fill` beyond the row.
-    fn new(p: &Planes, fill: T) -> SplitRow<T> {
+    /// With minus infinity beyond the row.
+    fn new(p: &Planes) -> SplitRow<T> {
         let (stride, pad) = (p.axes[2].stride, p.pad[2]);
         let len = (windows(p) + (p.kernel[2] - 1) / stride).next_multiple_of(PACK);
-        let phases = Scratch::filled(if stride == 1 { 0 } else { stride * len }, fill);
+        let phases = Scratch::filled(if stride == 1 { 0 } else { stride * len }, -T::INFINITY);
         let seen = p.axes[2].input.min((stride * len).saturating_sub(pad));
-        SplitRow { whole: Scratch::filled(stride * len, fill), phases, stride, len, pad, seen }
+        SplitRow { whole: Scratch::filled(stride * len, -T::INFINITY), phases, stride, len, pad, seen }
     }
 
     #[inline(always)]
@@ -67,29 +64,6 @@ impl<T: Real> SplitRow<T> {
         }
     }
 
-    /// The way back: adds what the positions have to a row.
-    #[inline(always)]
-    fn give(&mut self, row: &mut [T]) {
-        let (stride, len) = (self.stride, self.len);
-        if stride > 1 {
-            let (src, dst) = (self.phases.as_ptr(), self.whole.as_mut_ptr());
-            // SAFETY: both have a phase's numbers for each step.
-            unsafe {
-                turn(TransposeBlock { src, src_stride: len, rows: stride, cols: len, dst, dst_stride: stride }, false)
-            };
-        }
-        if self.seen > 0 {
-            let from = &self.whole[self.pad..self.pad + self.seen];
-            row[..self.seen].iter_mut().zip(from).for_each(|(to, &v)| *to += v);
-        }
-    }
-
-    /// All positions without anything.
-    #[inline(always)]
-    fn clear(&mut self) {
-        if self.stride == 1 { self.whole.fill(T::ZERO) } else { self.phases.fill(T::ZERO) }
-    }
-
     /// What windows have at position `k`, side by side.
     #[inline(always)]
     fn place(&self, k: usize) -> *const T {
@@ -97,57 +71,6 @@ impl<T: Real> SplitRow<T> {
             self.whole[k..].as_ptr()
         } else {
             self.phases[k % self.stride * self.len + k / self.stride..].as_ptr()
-        }
-    }
-
-    /// What `n` windows have at position `k`, in packs.
-    #[inline(always)]
-    fn at(&mut self, k: usize, n: usize) -> &mut [[T; PACK]] {
-        let all = if self.stride == 1 {
-            &mut self.whole[k..]
-        } else {
-            &mut self.phases[k % self.stride * self.len + k / self.stride..]
-        };
-        packs(&mut all[..n])
-    }
-}
-
-#[inline(always)]
-fn packs<T>(x: &mut [T]) -> &mut [[T; PACK]] {
-    x.as_chunks_mut::<PACK>().0
-}
-
-#[inline(always)]
-fn add<T: Real>(v: &[[T; PACK]], sum: &mut [[T; PACK]]) {
-    for (sum, v) in sum.iter_mut().zip(v) {
-        for i in 0..PACK {
-            sum[i] += v[i];
-        }
-    }
-}
-
-/// The sums of windows so far.
-struct SumOf<'a, T: Real> {
-    split: &'a SplitRow<T>,
-    positions: &'a [u32],
-    windows: usize,
-    sum: Shared<T>,
-}
-
-impl<T: SimdReal> Body<T> for SumOf<'_, T> {
-    #[inline(always)]
-    unsafe fn run<V: Vector<E = T>>(&self) {
-        for at in (0..self.windows).step_by(V::N) {
-            // SAFETY: all have whole packs, of which vectors are parts.
-            unsafe {
-                let mut sum = V::load(self.sum.0.add(at));
-                for (k, &span) in self.positions.iter().enumerate() {
-                    if span != NOWHERE {
-                        sum = sum + V::load(self.split.place(k).add(at));
-                    }
-                }
-                sum.store(self.sum.0.add(at));
-            }
         }
     }
 }
@@ -210,7 +133,7 @@ impl Planes {
     #[inline(always)]
     pub fn max_by_phases<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], mut places: Option<&mut [I]>) {
         let (width, whole, input) = (self.width(), windows(self), self.axes[2].input);
-        let (mut split, positions) = (SplitRow::new(self, -T::INFINITY), self.positions());
+        let (mut split, positions) = (SplitRow::new(self), self.positions());
         let (mut best, mut from) = (Scratch::filled(whole, T::ZERO), Scratch::filled(whole, -T::ONE));
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
@@ -252,49 +175,6 @@ impl Planes {
         let w = &self.axes[2];
         for o in (0..from.len()).filter(|&o| from[o] < T::ZERO && w.windows[o].from < w.windows[o].to) {
             places[o] = I::new(positions[self.pad[2].saturating_sub(w.stride * o)]);
-        }
-    }
-
-    /// As `sum`.
-    #[inline(always)]
-    pub fn sum_by_phases<T: SimdReal>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
-        let (width, whole, input) = (self.width(), windows(self), self.axes[2].input);
-        let (mut split, positions) = (SplitRow::new(self, T::ZERO), self.positions());
-        let mut sum = Scratch::filled(whole, T::ZERO);
-        let mut pace = Pace::new();
-        for (row, d, h) in self.rows() {
-            sum.fill(T::ZERO);
-            for (at, _) in self.sources(d, h) {
-                pace.step(self.meetings());
-                split.take(&x[at..][..input]);
-                let sum = Shared(sum.as_mut_ptr());
-                // SAFETY: it has so many windows.
-                unsafe { simd::run::<T>(&SumOf { split: &split, positions: &positions, windows: whole, sum }) };
-            }
-            let y = &mut y[row * width..][..width];
-            y.copy_from_slice(&sum[..width]);
-            self.divide(divisor, d, h, y);
-        }
-    }
-
-    /// As `sum_backward`.
-    #[inline(always)]
-    pub fn sum_backward_by_phases<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor) {
-        let (width, whole, input) = (self.width(), windows(self), self.axes[2].input);
-        let (mut split, positions) = (SplitRow::new(self, T::ZERO), self.positions());
-        let mut g = Scratch::filled(whole, T::ZERO);
-        let mut pace = Pace::new();
-        for (row, d, h) in self.rows() {
-            g[..width].copy_from_slice(&gy[row * width..][..width]);
-            self.divide(divisor, d, h, &mut g[..width]);
-            split.clear();
-            for k in (0..positions.len()).filter(|&k| positions[k] != NOWHERE) {
-                add(packs(&mut g), split.at(k, whole));
-            }
-            for (at, _) in self.sources(d, h) {
-                pace.step(self.meetings());
-                split.give(&mut gx[at..][..input]);
-            }
         }
     }
 }

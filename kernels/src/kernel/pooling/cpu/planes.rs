@@ -43,6 +43,13 @@ macro_rules! each_of {
                     $body
                 }
             }
+            2 => {
+                for ($i, &[$v, _]) in x[..2 * n - 2].as_chunks::<2>().0.iter().enumerate() {
+                    $body
+                }
+                let ($i, $v) = (n - 1, x[2 * n - 2]);
+                $body
+            }
             step => {
                 for ($i, &$v) in x.iter().step_by(step).take(n).enumerate() {
                     $body
@@ -226,7 +233,7 @@ impl Planes {
 
     /// Divides each number of a row.
     #[inline(always)]
-    pub(super) fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
+    fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
         let size = |w: &Window| if divisor == Divisor::Padded { w.padded } else { w.to - w.from };
         if divisor == Divisor::One {
             return;
@@ -244,12 +251,9 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn sum<T: SimdReal>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+    pub fn sum<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
         if self.pairs() {
             return self.sum_pairs(x, y, divisor);
-        }
-        if self.has_phases() {
-            return self.sum_by_phases(x, y, divisor);
         }
         let width = self.width();
         let mut pace = Pace::new();
@@ -268,12 +272,9 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn sum_backward<T: SimdReal>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
+    pub fn sum_backward<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
         if output == Output::Write {
             gx.fill(T::ZERO);
-        }
-        if self.has_phases() {
-            return self.sum_backward_by_phases(gy, gx, divisor);
         }
         let width = self.width();
         let mut g = Scratch::filled(width, T::ZERO);
@@ -404,8 +405,13 @@ pub(super) fn find<T: Real>(x: &[T], step: usize, take: bool, number: u32, best:
 /// Adds `g` to every `step`-th of `x`.
 #[inline(always)]
 fn spread<T: Real>(x: &mut [T], g: &[T], step: usize) {
+    let n = g.len();
     match step {
         1 => x.iter_mut().zip(g).for_each(|(x, &g)| *x += g),
+        2 => {
+            x[..2 * n - 2].as_chunks_mut::<2>().0.iter_mut().zip(g).for_each(|(x, &g)| x[0] += g);
+            x[2 * n - 2] += g[n - 1];
+        }
         step => x.iter_mut().step_by(step).zip(g).for_each(|(x, &g)| *x += g),
     }
 }
