@@ -39,7 +39,10 @@ def near(got: Array, want: Array, tolerance: float = 3e-5) -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * max(1.0, float(np.abs(want).max(initial=0))))
 
 
+# Rows that are shorter than a few vectors, in more than one group of those that are turned together.
+SHORT = [(210, n) for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33)]
 ROWS = [((3, 5000), 1), ((2000, 10), 1), ((2, 50, 300), 1), ((300, 4), 0), ((5000, 3), 0), ((40, 1024), 1)]
+ROWS += [(shape, 1) for shape in SHORT]
 
 
 @pytest.mark.parametrize(("shape", "axis"), ROWS)
@@ -89,6 +92,8 @@ REDUCED: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((2, 100, 70), (0, 2)),
     ((100, 257), (0,)),
     ((3, 40, 5, 20), (1, 3)),
+    ((300, 100), (1,)),
+    *((shape, (1,)) for shape in SHORT),
 ]
 
 
@@ -142,6 +147,43 @@ def test_product(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     want = np.prod(x, axis=axes, keepdims=True)
     near(y / want, np.ones_like(want))
     near(gx / (gy * want / x + (gy == 0)), np.broadcast_to(gy != 0, shape).astype(float))
+
+
+LINES = [(shape, 1) for shape in SHORT] + [((n, 210), 0) for _, n in SHORT]
+LINES += [((3, 17, 40), 1), ((7, 9, 3), 1), ((2, 3000), 1), ((1, 3000), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), LINES)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumulative(shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool) -> None:
+    x = np.abs(numbers(*shape)) / 8 + 0.2
+    x[x > 2] = 1 / x[x > 2]
+    if shape[axis] > 100:
+        x = np.where(x < 0.6, 1.0, x) ** 0.01
+
+    def turned(v: Array) -> Array:
+        return np.flip(v, axis) if reverse else v
+
+    def scanned(v: Array, op: np.ufunc, start: float) -> Array:
+        y = op.accumulate(turned(v), axis)
+        if exclusive:
+            y = np.concatenate([np.full_like(y.take([0], axis), start), y.take(range(shape[axis] - 1), axis)], axis)
+        return turned(y)
+
+    def behind(v: Array) -> Array:
+        """The sum of those from each on, or behind it."""
+        y = np.flip(np.flip(v, axis).cumsum(axis), axis)
+        return y - v if exclusive else y
+
+    x = x.astype(np.float32).astype(np.float64)
+    y, gy, (gx,) = run(lambda v: F.cumsum(v, axis=axis, exclusive=exclusive, reverse=reverse), x)
+    near(y, scanned(x, np.add, 0))
+    near(gx, turned(behind(turned(gy))), 1e-4)
+    y, gy, (gx,) = run(lambda v: F.cumprod(v, axis=axis, exclusive=exclusive, reverse=reverse), x)
+    want = scanned(x, np.multiply, 1)
+    near(y, want)
+    near(gx, turned(behind(turned(gy * want))) / x, 1e-4)
 
 
 CHANNELS = [
@@ -206,6 +248,7 @@ LAYERS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((4, 6, 50), (1,)),
     ((1000, 3), (0,)),
     ((4000, 40), (0,)),
+    *((shape, (0,)) for shape in SHORT[1:]),
 ]
 
 

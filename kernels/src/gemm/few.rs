@@ -7,7 +7,7 @@ use crate::dtype::Real;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 
 /// Multiplications of rows of B that a product has at most, and numbers in such a row.
-const ROWS: usize = 64;
+pub(super) const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 /// Products whose B is brought in order before they are multiplied: what has just been written number by number cannot be read as
 /// a vector at once.
@@ -27,6 +27,11 @@ struct Few<'a, T, F> {
 /// Whether products of this shape are done here.
 pub(super) fn pays<T: Real>(p: &GemmProduct<T>) -> bool {
     p.n <= COLUMNS && p.m.saturating_mul(p.k) <= ROWS
+}
+
+/// Whether one product of many rows is done here: vectors are hardly filled, but nothing is packed.
+pub(super) fn is_narrow<T: Real>(p: &GemmProduct<T>) -> bool {
+    (2..=COLUMNS).contains(&p.n) && (1..=ROWS).contains(&(p.n * p.k)) && p.m >= ROWS && p.c.cs == 1
 }
 
 /// # Safety

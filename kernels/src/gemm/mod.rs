@@ -160,6 +160,14 @@ impl<T: Real> GemmProduct<T> {
         if self.m == 0 || self.n == 0 {
             return;
         }
+        if few::is_narrow(self) {
+            let rows = (FEW / (self.n * self.k)).max(few::ROWS);
+            return pool::run(self.m.div_ceil(rows), &|t| {
+                let part = self.tile(t * rows, 0, rows.min(self.m - t * rows), self.n);
+                // SAFETY: as the caller promised; each task has rows of its own.
+                unsafe { few::run(&part, &|_| [0; 3], [0, 1], output) }
+            });
+        }
         // Few rows take as long as reading B does.
         let reads = if self.m.min(self.n) <= thin::ROWS { self.m.max(self.n).saturating_mul(self.k) } else { 0 };
         if self.work() < SERIAL && reads < SERIAL / 4 {

@@ -5,10 +5,14 @@ use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::cuda::program;
 use crate::error::Result;
 use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
+use crate::kernel::reduction::{cpu::sum_axes, divide};
 use crate::pool::tasks;
 use crate::shape::Shape;
-use crate::simd::{self, SimdReal};
+use crate::simd;
 use crate::with_real;
+
+/// Numbers that are worth a task.
+const TASK: usize = 1 << 14;
 
 /// Means of `rows` rows of `n` numbers.
 pub struct GlobalAveragePooling {
@@ -25,10 +29,8 @@ impl Call for GlobalAveragePooling {
         }
         with_real!(run.dtype, T => {
             let (x, y) = (x[0].slice::<T>(), y[0].slice::<T>());
-            by_rows(y, 1, n, |first, y| {
-                let mean = |(i, y): (usize, &mut T)| *y = simd::sum(&x[(first + i) * n..][..n]) / n as T;
-                y.iter_mut().enumerate().for_each(mean);
-            });
+            sum_axes(x, &Shape::from([rows, n]), &[false, true], y, Output::Write);
+            divide(y, n);
         });
         Ok(())
     }
@@ -49,8 +51,9 @@ impl Call for GlobalAveragePooling {
         }
         with_real!(run.dtype, T => {
             let gy = gy.slice::<T>();
-            by_rows(gx.slice::<T>(), n, n, |first, gx| {
-                for (row, &g) in gx.chunks_exact_mut(n).zip(&gy[first..]) {
+            let rows = (TASK / n).max(1);
+            tasks::parts(gx.slice::<T>(), rows * n, |task, gx| {
+                for (row, &g) in gx.chunks_exact_mut(n).zip(&gy[task * rows..]) {
                     let g = g / n as T;
                     if output == Output::Write { row.fill(g) } else { simd::add_scalar(row, g) }
                 }
@@ -58,10 +61,4 @@ impl Call for GlobalAveragePooling {
         });
         Ok(())
     }
-}
-
-/// Calls `f(first row, rows)` on parts of `y`, in rows of `width`, each of which costs `work`.
-fn by_rows<T: SimdReal>(y: &mut [T], width: usize, work: usize, f: impl Fn(usize, &mut [T]) + Sync) {
-    let each = ((1 << 14) / work.max(1)).max(1);
-    tasks::parts(y, each * width, |i, part| f(i * each, part));
 }

@@ -353,7 +353,7 @@ mod x86 {
         _mm512_storeu_ps,
         _mm512_fmadd_ps,
         parts_512_f32,
-        transpose16
+        super::super::transpose16::transpose16
     );
     lanes!(
         Avx512,
@@ -444,57 +444,6 @@ mod x86 {
                 )
             }
         }
-    }
-
-    /// A block of at most 16 x 16 through registers: four rounds of pairwise exchange.
-    #[target_feature(enable = "avx512f,avx2,fma")]
-    #[inline]
-    unsafe fn transpose16(b: TransposeBlock<f32>, add: bool) {
-        // SAFETY: there are as many lanes.
-        let (load, store) = unsafe { (parts_512_f32::mask(0, b.cols), parts_512_f32::mask(0, b.rows)) };
-        let mut r = [_mm512_setzero_ps(); 16];
-        for (i, v) in r.iter_mut().enumerate().take(b.rows) {
-            // SAFETY: row i of the block has `cols` numbers; the mask hides the others.
-            *v = unsafe { _mm512_maskz_loadu_ps(load, b.src.add(i * b.src_stride)) };
-        }
-        let t = exchange(r);
-        for (i, &v) in t.iter().enumerate().take(b.cols) {
-            // SAFETY: row i of the destination has `rows` numbers; the mask hides the others.
-            unsafe {
-                let to = b.dst.add(i * b.dst_stride);
-                let v = if add { _mm512_add_ps(v, _mm512_maskz_loadu_ps(store, to)) } else { v };
-                _mm512_mask_storeu_ps(to, store, v);
-            }
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx2,fma")]
-    #[inline]
-    fn exchange(r: [__m512; 16]) -> [__m512; 16] {
-        let (mut a, mut b) = (r, r);
-        for i in 0..8 {
-            a[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-            a[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-        }
-        for q in 0..4 {
-            let p = [a[4 * q], a[4 * q + 1], a[4 * q + 2], a[4 * q + 3]].map(|v| _mm512_castps_pd(v));
-            b[4 * q] = _mm512_castpd_ps(_mm512_unpacklo_pd(p[0], p[2]));
-            b[4 * q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(p[0], p[2]));
-            b[4 * q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(p[1], p[3]));
-            b[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(p[1], p[3]));
-        }
-        // Now b[4q + j] holds, in its 128-bit lane l, column 4l + j of rows 4q..4q + 4.
-        for j in 0..4 {
-            let lo = _mm512_shuffle_f32x4::<0x88>(b[j], b[4 + j]);
-            let hi = _mm512_shuffle_f32x4::<0x88>(b[8 + j], b[12 + j]);
-            let lo_odd = _mm512_shuffle_f32x4::<0xDD>(b[j], b[4 + j]);
-            let hi_odd = _mm512_shuffle_f32x4::<0xDD>(b[8 + j], b[12 + j]);
-            a[j] = _mm512_shuffle_f32x4::<0x88>(lo, hi);
-            a[8 + j] = _mm512_shuffle_f32x4::<0xDD>(lo, hi);
-            a[4 + j] = _mm512_shuffle_f32x4::<0x88>(lo_odd, hi_odd);
-            a[12 + j] = _mm512_shuffle_f32x4::<0xDD>(lo_odd, hi_odd);
-        }
-        a
     }
 }
 

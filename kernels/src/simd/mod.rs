@@ -9,9 +9,10 @@ mod math;
 mod number;
 mod ops;
 mod portable;
-mod reduce;
+pub(crate) mod reduce;
 mod steps;
 pub mod stream;
+pub(crate) mod turn;
 mod vector;
 mod wide;
 
@@ -19,6 +20,8 @@ mod wide;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod transpose16;
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;

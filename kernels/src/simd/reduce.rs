@@ -6,7 +6,7 @@ use crate::dtype::Real;
 
 use super::vector::Vector;
 
-const LANES: usize = 64;
+pub const LANES: usize = 64;
 pub const BLOCK: usize = 1024;
 
 /// One reduction: where it starts, how a lane takes one more element (of one array or two), how two lanes become one.

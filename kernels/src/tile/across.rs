@@ -4,7 +4,8 @@
 use super::Source;
 use crate::array::scratch::Scratch;
 use crate::simd::SimdReal;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
+use crate::simd::lanes::TransposeBlock;
+use crate::simd::turn::turn;
 
 /// Bytes of the rows that are brought together, at most: what a core's own cache has room for.
 const MOST: usize = 1 << 19;
@@ -65,34 +66,12 @@ impl<T: SimdReal> CrossRows<T> {
             rest /= n;
         }
         let cols = line::<T>().min(rows - group * line::<T>());
-        // SAFETY: the offset stays inside the input.
-        let src = unsafe { (s.ptr as *const T).offset(offset) };
-        let (dst, dst_stride) = (self.rows.as_mut_ptr(), inner);
-        dispatch::<T, _>(TurnRows(TransposeBlock {
-            src,
-            src_stride: stride as usize,
-            rows: inner,
-            cols,
-            dst,
-            dst_stride,
-        }));
-    }
-}
-
-struct TurnRows<T>(TransposeBlock<T>);
-
-impl<T: SimdReal> Choose<T> for TurnRows<T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: `dispatch` gives the lanes of this machine; who made the block answers for its memory.
-        unsafe { L::enter(self) }
-    }
-}
-
-impl<T: SimdReal> WithLanes<T> for TurnRows<T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        // SAFETY: inside `enter`.
-        unsafe { transpose_all::<T, L>(self.0) }
+        let (dst, dst_stride, src_stride) = (self.rows.as_mut_ptr(), inner, stride as usize);
+        // SAFETY: the offset stays inside the input, and the caller's walk; the rows have room for a group.
+        unsafe {
+            let src = (s.ptr as *const T).offset(offset);
+            turn(TransposeBlock { src, src_stride, rows: inner, cols, dst, dst_stride }, false);
+        }
     }
 }
 

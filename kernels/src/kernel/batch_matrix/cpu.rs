@@ -1,6 +1,6 @@
 //! On the host: small matrices by unrolled loops, inverses of larger ones by loops over rows, the rest by the crate nalgebra.
 
-use super::{BatchMatrix, Wanted, small};
+use super::{BatchMatrix, Wanted, blocks, small};
 use crate::array::Output;
 use crate::array::scratch::{Scratch, list};
 use crate::pool::tasks;
@@ -124,10 +124,14 @@ fn cofactors<T: SimdReal>(x: &[T], n: usize, y: &mut [T]) {
     if let Some(k) = exchanged {
         exchange_rows(y, n, k, last);
     }
+    transpose(y, n);
+    y.iter_mut().for_each(|v| *v = *v * product);
+}
+
+fn transpose<T>(y: &mut [T], n: usize) {
     for i in 0..n {
         (0..i).for_each(|j| y.swap(i * n + j, j * n + i));
     }
-    y.iter_mut().for_each(|v| *v = *v * product);
 }
 
 fn exchange_rows<T>(y: &mut [T], n: usize, a: usize, b: usize) {
@@ -152,6 +156,14 @@ fn eliminate<T: SimdReal>(y: &mut [T], n: usize, k: usize, pivot: T) {
 }
 
 fn factor<T: SimdReal + RealField>(x: &[T], n: usize, y: &mut [T], upper: bool) {
+    if n >= blocks::LARGE {
+        y.copy_from_slice(x);
+        return match blocks::factor(y, n) {
+            Some(()) if upper => transpose(y, n),
+            Some(()) => {}
+            None => y.fill(<T as crate::dtype::Element>::from_f64(f64::NAN)),
+        };
+    }
     // Only the lower triangle is read, which is that of the rows after a transposition.
     let mut out = DMatrixViewMut::from_slice(y, n, n);
     match Cholesky::new(matrix(x, n).transpose()) {

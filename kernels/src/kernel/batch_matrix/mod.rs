@@ -1,5 +1,6 @@
 //! Determinants, inverses and Cholesky factors of many matrices.
 
+mod blocks;
 mod cpu;
 mod cuda;
 mod small;

@@ -4,7 +4,7 @@ mod cpu;
 mod cuda;
 mod rows;
 
-use super::axis::{Axis, TOGETHER};
+use super::axis::Axis;
 use crate::array::scratch::counted;
 use crate::array::{Data, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
@@ -26,7 +26,7 @@ pub struct CumProd {
 impl CumProd {
     /// Along `axis` of arrays of shape `x`.
     pub fn new(x: &Shape, axis: usize, exclusive: bool, reverse: bool) -> CumProd {
-        CumProd { at: Axis::new(x, axis), exclusive, reverse }
+        CumProd { at: Axis::new(x, axis).side_by_side(), exclusive, reverse }
     }
 }
 
@@ -45,9 +45,8 @@ impl Call for CumProd {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        let together = if self.at.inner == 1 { rows::SIDE } else { TOGETHER };
-        let each = self.at.n.saturating_mul(together * dtype.size());
-        [0, counted(each) * pool::num_threads().min(self.at.lines().div_ceil(together))]
+        let each = self.at.n.saturating_mul(rows::SIDE * dtype.size());
+        [0, counted(each) * pool::num_threads().min(self.at.lines().div_ceil(rows::SIDE))]
     }
 
     /// On the host.
@@ -69,7 +68,7 @@ pub struct Recurrence {
 impl Recurrence {
     /// Along `axis` of arrays of shape `x`.
     pub fn new(x: &Shape, axis: usize, reverse: bool) -> Recurrence {
-        Recurrence { at: Axis::new(x, axis), reverse }
+        Recurrence { at: Axis::new(x, axis).side_by_side(), reverse }
     }
 }
 

@@ -1,8 +1,9 @@
-//! The gradient along the last axis: 16 lines beside each other, so that vectors go across them. Blocks of the lines are turned on
-//! their way in and out.
+//! The gradient of 16 lines beside each other, so that vectors go across them. Along the last axis blocks of the lines are
+//! turned on their way in and out.
 
 use super::CumProd;
 use crate::array::scratch::Scratch;
+use crate::kernel::axis::Axis;
 use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_or_add};
@@ -30,16 +31,20 @@ struct LineRows<'a, T> {
 
 impl<T: SimdReal> Choose<T> for LineRows<'_, T> {
     fn with<L: Lanes<T>>(self) {
-        let lines = self.c.at.outer;
-        tasks::share(lines.div_ceil(SIDE), self.x.len(), |task| {
-            let first = task * SIDE;
+        let Axis { outer, n, inner } = self.c.at;
+        // Lines that are neighbours: all of them, or those of one place in the axes before.
+        let (neighbours, across) = if inner == 1 { (outer, 1) } else { (inner, outer) };
+        let groups = neighbours.div_ceil(SIDE);
+        tasks::share(across * groups, self.x.len(), |task| {
+            let line = task % groups * SIDE;
+            let first = if inner == 1 { line * n } else { task / groups * n * inner + line };
             // SAFETY: L is what the machine has; each line is one task's.
-            unsafe { L::enter(LineGroup { all: self, first, lines: SIDE.min(lines - first) }) };
+            unsafe { L::enter(LineGroup { all: self, first, lines: SIDE.min(neighbours - line) }) };
         });
     }
 }
 
-/// Some lines.
+/// Some lines, of which the first begins at number `first`.
 struct LineGroup<'a, T> {
     all: LineRows<'a, T>,
     first: usize,
@@ -50,9 +55,9 @@ impl<T: SimdReal> LineGroup<'_, T> {
     /// Where the block is that has the elements number `k` of the work and some more, and how many.
     #[inline(always)]
     fn block(&self, k: usize) -> (usize, usize) {
-        let n = self.all.c.at.n;
+        let Axis { n, inner, .. } = self.all.c.at;
         let len = SIDE.min(n - k);
-        (self.first * n + if self.all.c.reverse { n - k - len } else { k }, len)
+        (self.first + if self.all.c.reverse { n - k - len } else { k } * inner, len)
     }
 
     /// Where in a block of `len` elements number `j` of the work is.
@@ -67,6 +72,17 @@ impl<T: SimdReal> LineGroup<'_, T> {
     /// Inside `enter` of L; so many elements are there.
     #[inline(always)]
     unsafe fn load<L: Lanes<T>>(&self, x: &[T], (at, len): (usize, usize), to: &mut LineBlock<T>) {
+        let Axis { inner, .. } = self.all.c.at;
+        if inner > 1 {
+            for j in 0..len {
+                let x = &x[at + j * inner..][..self.lines];
+                match x.first_chunk::<SIDE>() {
+                    Some(x) => to[j] = *x,
+                    None => to[j][..x.len()].copy_from_slice(x),
+                }
+            }
+            return;
+        }
         let (src, dst) = (x[at..].as_ptr(), to.as_mut_ptr().cast());
         let all =
             TransposeBlock { src, src_stride: self.all.c.at.n, rows: self.lines, cols: len, dst, dst_stride: SIDE };
@@ -80,6 +96,18 @@ impl<T: SimdReal> LineGroup<'_, T> {
     /// As for `load`.
     #[inline(always)]
     unsafe fn store<L: Lanes<T>>(&self, from: &LineBlock<T>, (at, len): (usize, usize)) {
+        let Axis { inner, .. } = self.all.c.at;
+        if inner > 1 {
+            for (j, from) in from.iter().enumerate().take(len) {
+                // SAFETY: the caller's promise.
+                let to = unsafe { self.all.gx.slice(at + j * inner, self.lines) };
+                match self.all.add {
+                    true => to.iter_mut().zip(from).for_each(|(to, &v)| *to += v),
+                    false => to.copy_from_slice(&from[..self.lines]),
+                }
+            }
+            return;
+        }
         let (src, dst) = (from.as_ptr().cast(), self.all.gx.add(at).0);
         let all =
             TransposeBlock { src, src_stride: SIDE, rows: len, cols: self.lines, dst, dst_stride: self.all.c.at.n };

@@ -22,7 +22,7 @@ pub struct CumSum {
 
 impl CumSum {
     pub fn new(x: &Shape, axis: usize, exclusive: bool, reverse: bool) -> CumSum {
-        CumSum { axis, at: Axis::new(x, axis), exclusive, reverse }
+        CumSum { axis, at: Axis::new(x, axis).side_by_side(), exclusive, reverse }
     }
 
     fn run(&self, x: &Data, y: &Data, output: Output) -> Result<()> {

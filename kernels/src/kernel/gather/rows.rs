@@ -14,7 +14,16 @@ pub fn gather<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output:
     let shared = &shared;
     assert!(at.len() * n <= y.len(), "more rows than the result has");
     share(at.len().div_ceil(ROWS), at.len() * n, move |task| {
-        for r in task * ROWS..at.len().min((task + 1) * ROWS) {
+        let rows = task * ROWS..at.len().min((task + 1) * ROWS);
+        if n == 1 {
+            // SAFETY: these elements are inside y, and belong to this task.
+            let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(rows.start), rows.len()) };
+            return match output {
+                Output::Write => y.iter_mut().zip(&at[rows]).for_each(|(y, &o)| *y = x[o]),
+                Output::Accumulate => y.iter_mut().zip(&at[rows]).for_each(|(y, &o)| *y += x[o]),
+            };
+        }
+        for r in rows {
             // SAFETY: row r is inside y, and belongs to this task.
             let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(r * n), n) };
             put(y, &x[at[r]..at[r] + n], output);
@@ -25,6 +34,12 @@ pub fn gather<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output:
 /// Copies or adds the rows of `x`, `n` elements each, to each offset `at` of `y`, in the order of the rows.
 pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output: Output) {
     assert!(at.iter().all(|&o| o + n <= y.len()), "a row outside the result");
+    if n == 1 {
+        return match output {
+            Output::Write => at.iter().zip(x).for_each(|(&o, &x)| y[o] = x),
+            Output::Accumulate => at.iter().zip(x).for_each(|(&o, &x)| y[o] += x),
+        };
+    }
     let shared = Shared(y.as_mut_ptr());
     let shared = &shared;
     // Columns are shared out, not rows: several rows may go to one place.
@@ -41,11 +56,9 @@ pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output
 
 #[inline]
 fn put<T: SimdReal>(y: &mut [T], x: &[T], output: Output) {
-    match (output, y.len()) {
-        (Output::Write, 1) => y[0] = x[0],
-        (Output::Accumulate, 1) => y[0] += x[0],
-        (Output::Write, _) => y.copy_from_slice(x),
-        (Output::Accumulate, _) => simd::add_assign(y, x),
+    match output {
+        Output::Write => y.copy_from_slice(x),
+        Output::Accumulate => simd::add_assign(y, x),
     }
 }
 

@@ -25,7 +25,7 @@ const NOT_A_LABEL: i64 = i64::MIN;
 
 impl Labels {
     pub fn new(of: &Shape, axis: usize) -> Labels {
-        Labels { axis, at: Axis::new(of, axis), of: of.clone() }
+        Labels { axis, at: Axis::new(of, axis).side_by_side(), of: of.clone() }
     }
 
     /// How many there are.

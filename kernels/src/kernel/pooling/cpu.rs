@@ -4,17 +4,19 @@
 //! stride 2 have loops of their own. The maximum of a window is its first largest number, or its last NaN (in NNabla NaN
 //! only where it comes first).
 
-mod halves;
 mod pairs;
+mod phases;
 mod planes;
 #[cfg(test)]
 mod tests;
+mod turned;
 
 use crate::array::Output;
 use crate::array::scratch::{counted, reserve};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use planes::Planes;
 use std::ops::Range;
@@ -97,7 +99,7 @@ impl Pooling {
     }
 
     /// The largest number of each window; a window that sees only padding gives minus infinity.
-    pub fn max_forward<T: Real>(&self, x: &[T], y: &mut [T]) {
+    pub fn max_forward<T: SimdReal>(&self, x: &[T], y: &mut [T]) {
         self.run(x, y, x, NO_PLACES, PoolingTask::Max);
     }
 
@@ -135,33 +137,40 @@ impl Pooling {
     }
 
     /// As `max_forward`; keeps where in its window each maximum is. `I` has more than [`Self::places`] values.
-    pub fn max_forward_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+    pub fn max_forward_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         assert_eq!(places.len(), self.output_len(), "one place for each window");
         self.run(x, y, x, SendPtr(places.as_mut_ptr()), PoolingTask::MaxKeeping);
     }
 
     /// Adds each gradient to that of its window's maximum, where `max_forward_keeping` has found it.
-    pub fn max_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         assert_eq!(places.len(), self.output_len(), "one place for each window");
         self.run(gy, gx, gy, SendPtr::of(places), PoolingTask::MaxBackwardTo(output));
     }
 
     /// Adds each gradient to that of its window's first largest number.
-    pub fn max_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
+    pub fn max_backward<T: SimdReal>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
         self.run(gy, gx, x, NO_PLACES, PoolingTask::MaxBackward(output));
     }
 
     /// The sum of each window, over the divisor.
-    pub fn sum_forward<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+    pub fn sum_forward<T: SimdReal>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
         self.run(x, y, x, NO_PLACES, PoolingTask::Sum(divisor));
     }
 
     /// Adds each gradient, over the divisor, to those of its window.
-    pub fn sum_backward<T: Real>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
+    pub fn sum_backward<T: SimdReal>(&self, gy: &[T], gx: &mut [T], divisor: Divisor, output: Output) {
         self.run(gy, gx, gy, NO_PLACES, PoolingTask::SumBackward(divisor, output));
     }
 
-    fn run<T: Real, I: WindowIndex>(&self, from: &[T], to: &mut [T], x: &[T], places: SendPtr<I>, task: PoolingTask) {
+    fn run<T: SimdReal, I: WindowIndex>(
+        &self,
+        from: &[T],
+        to: &mut [T],
+        x: &[T],
+        places: SendPtr<I>,
+        task: PoolingTask,
+    ) {
         let mut want = (self.input_len(), self.output_len());
         if task.is_backward() {
             want = (want.1, want.0);
@@ -173,6 +182,9 @@ impl Pooling {
         );
         if to.is_empty() {
             return;
+        }
+        if self.is_turned() {
+            return self.run_turned(from, to, x, places, task);
         }
         let planes = Planes::new(self, task);
         let (from, to, x) = (SendPtr::of(from), SendPtr(to.as_mut_ptr()), SendPtr::of(x));
@@ -274,7 +286,7 @@ struct ChunkedPooling<'a, T, I> {
     places: SendPtr<I>,
 }
 
-impl<T: Real, I: WindowIndex> Choose<T> for ChunkedPooling<'_, T, I> {
+impl<T: SimdReal, I: WindowIndex> Choose<T> for ChunkedPooling<'_, T, I> {
     fn with<L: Lanes<T>>(self) {
         let (x, y) = (self.p.input_len() / self.p.outer.max(1), self.p.output_len() / self.p.outer.max(1));
         let (from, to) = if self.planes.task.is_backward() { (y, x) } else { (x, y) };
@@ -306,7 +318,7 @@ struct Some<'a, T, I> {
     places: SendPtr<I>,
 }
 
-impl<T: Real, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
+impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);

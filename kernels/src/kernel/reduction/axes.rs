@@ -37,6 +37,15 @@ impl ReductionAxes {
         self.0.iter().rev().find(|a| !a.1).map_or(1, |a| a.0)
     }
 
+    /// Number and size of rows that lie one behind the other, if each result is made of one.
+    pub fn rows(&self) -> Option<(usize, usize)> {
+        match self.0[..] {
+            [(n, true)] => Some((1, n)),
+            [(rows, false), (n, true)] => Some((rows, n)),
+            _ => None,
+        }
+    }
+
     /// Number of positions on the reduced, or on the kept axes.
     pub fn count(&self, reduced: bool) -> usize {
         self.0.iter().filter(|a| a.1 == reduced).map(|a| a.0).product()
@@ -97,6 +106,11 @@ impl<'a, T> Runs<'a, T> {
     /// Of a view of an array.
     pub fn of(array: &'a [T], view: &'a Strided) -> Runs<'a, T> {
         Runs { array, view: Some(view) }
+    }
+
+    /// All elements, where they are an array.
+    pub fn array(&self) -> Option<&'a [T]> {
+        self.view.is_none().then_some(self.array)
     }
 
     /// `n` elements of one run, from number `at` of all elements on.

@@ -7,7 +7,7 @@ use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernel::ops;
-use crate::pool::tasks::Shared;
+use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 use crate::with_real;
 
@@ -43,22 +43,21 @@ impl Extreme {
 
     fn write<T: SimdReal, I: Index>(&self, x: &[T], y: &mut [ViewMut], saved: Option<&mut [I]>) {
         let mut outs = y.iter_mut();
-        let value = if self.only_index { None } else { outs.next().map(|y| Shared(y.slice::<T>().as_mut_ptr())) };
-        let index = outs.next().map(|y| Shared(y.slice::<u64>().as_mut_ptr()));
-        let saved = saved.map(|s| Shared(s.as_mut_ptr()));
-        let (value, index, saved) = (&value, &index, &saved);
+        let value = if self.only_index { None } else { outs.next().map(|y| SendPtr(y.slice::<T>().as_mut_ptr())) };
+        let index = outs.next().map(|y| SendPtr(y.slice::<u64>().as_mut_ptr()));
+        let saved = saved.map(|s| SendPtr(s.as_mut_ptr()));
         let numbers = index.is_some() || saved.is_some();
         winners(x, &self.over.shape, &self.over.mask, self.order, numbers, move |r, v, k| {
-            // SAFETY: r is one of the results, and each is written once.
+            // SAFETY: these are some of the results, and each is written once.
             unsafe {
                 if let Some(y) = value {
-                    y.0.add(r).write(v);
+                    y.slice(r, v.len()).copy_from_slice(v);
                 }
                 if let Some(y) = index {
-                    y.0.add(r).write(k as u64);
+                    y.slice(r, k.len()).iter_mut().zip(k).for_each(|(y, &k)| *y = k as u64);
                 }
                 if let Some(y) = saved {
-                    y.0.add(r).write(I::new(k));
+                    y.slice(r, k.len()).iter_mut().zip(k).for_each(|(y, &k)| *y = I::new(k));
                 }
             }
         });

@@ -10,8 +10,9 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernel::reduction::cpu::{broadcast, sum_axes};
 use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
+use crate::pool::tasks::Shared;
 use crate::shape::Shape;
-use crate::simd::SimdReal;
+use crate::simd::{self, Body, SimdReal, Vector};
 use crate::with_real;
 
 /// The mean over axes.
@@ -62,7 +63,22 @@ impl Call for Mean {
     }
 }
 
-fn divide<T: SimdReal>(y: &mut [T], n: usize) {
-    let n = T::from_f64(n as f64);
-    y.iter_mut().for_each(|v| *v = *v / n);
+pub(in crate::kernel) fn divide<T: SimdReal>(y: &mut [T], n: usize) {
+    // SAFETY: the slice is the caller's.
+    unsafe { simd::run(&Quotients { y: Shared(y.as_mut_ptr()), len: y.len(), n: T::from_f64(n as f64) }) };
+}
+
+struct Quotients<T> {
+    y: Shared<T>,
+    len: usize,
+    n: T,
+}
+
+impl<T: SimdReal> Body<T> for Quotients<T> {
+    #[inline(always)]
+    unsafe fn run<V: Vector<E = T>>(&self) {
+        // SAFETY: the caller's promise.
+        let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.len) };
+        y.iter_mut().for_each(|v| *v = *v / self.n);
+    }
 }

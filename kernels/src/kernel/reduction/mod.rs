@@ -14,6 +14,7 @@ use crate::shape::Shape;
 pub use cpu::Extremum;
 pub use extreme::{Extreme, WinnerMask};
 pub use mean::Mean;
+pub(super) use mean::divide;
 pub use norm::Norm;
 pub use prod::Prod;
 use smallvec::SmallVec;

@@ -2,17 +2,18 @@
 
 use super::Reduced;
 use super::cpu::{Extremum, winners};
-use crate::array::scratch::Scratch;
+use crate::array::scratch::{self, Scratch};
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
+use crate::expr::op::{Binary, Unary};
 use crate::kernel::ops;
 use crate::kernel::reduction::axes::ReductionAxes;
-use crate::kernel::reduction::cpu::sum_axes;
+use crate::kernel::reduction::cpu::{rows, sum_axes};
 use crate::kernel::reduction::cuda::{DeviceReduction, reduce};
-use crate::pool::tasks::{Shared, share};
+use crate::pool::tasks::{self, SendPtr, Shared, share};
 use crate::simd::{self, SimdReal};
 use crate::tile::{Destination, Source, TileProgram, Walk};
 use crate::with_real;
@@ -25,6 +26,8 @@ pub struct Norm {
 
 /// Neighbouring elements that one task adds up.
 const PART: usize = 1 << 15;
+/// Elements of the short rows of a task, whose terms stay in the first cache.
+const TASK: usize = 1 << 12;
 
 impl Call for Norm {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -45,6 +48,7 @@ impl Norm {
         let axes = ReductionAxes::new(&self.over.shape, &self.over.mask);
         let plain = axes.reduced_last().filter(|&n| n == axes.count(true) && !x.is_empty());
         match (plain, self.p) {
+            (Some(n), p @ (1.0 | 2.0)) if n <= rows::LONGEST => sum_short_rows(x, n, y, p),
             (Some(n), 1.0) => sum_rows(x, n, y, simd::sum_abs),
             (Some(n), 2.0) => sum_rows(x, n, y, simd::sum_squares),
             _ => {
@@ -64,12 +68,11 @@ impl Norm {
             return;
         }
         // The sum tells where there is a NaN, which the largest element leaves out.
-        let shared = Shared(y.as_mut_ptr());
-        let shared = &shared;
+        let y = SendPtr(y.as_mut_ptr());
         winners(powers, shape, mask, Extremum::Largest, false, move |r, v, _| {
-            // SAFETY: r is one of the results, and each is written once.
-            let y = unsafe { &mut *shared.0.add(r) };
-            *y = if y.is_nan() { *y } else { v };
+            // SAFETY: these are some of the results, and each is written once.
+            let y = unsafe { y.slice(r, v.len()) };
+            y.iter_mut().zip(v).filter(|(y, _)| !y.is_nan()).for_each(|(y, &v)| *y = v);
         });
     }
 
@@ -102,6 +105,25 @@ impl Norm {
         });
         ops::formula(&root, &[(&sums, Walk::Dense)], y, Output::Write)
     }
+}
+
+/// Adds up `|x|^p`, for p = 1 or 2, over rows of `n` neighbours that are no longer than a block.
+fn sum_short_rows<T: SimdReal>(x: &[T], n: usize, y: &mut [T], p: f64) {
+    let each = (TASK / n).next_multiple_of(64);
+    tasks::parts(y, each, |task, y| {
+        let x = &x[task * each * n..][..y.len() * n];
+        scratch::with(x.len(), |terms: &mut [T]| {
+            let (to, from) = (terms.as_mut_ptr(), x.as_ptr());
+            // SAFETY: both are of this length, and apart.
+            unsafe {
+                match p {
+                    2.0 => simd::binary(Binary::Mul, to, from, from, x.len()),
+                    _ => simd::unary(Unary::Abs, to, from, x.len()),
+                }
+            }
+            rows::sum_rows(terms, n, y, Output::Write);
+        });
+    });
 }
 
 /// Adds up a term over rows of `n` neighbours, in parts of a fixed size.

@@ -3,7 +3,8 @@
 use super::{AxisPass, Resample, Sampling};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch, counted};
-use crate::pool::tasks;
+use crate::kernel::short_rows::{are_short, each_group};
+use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
 use ndarray::{ArrayViewMutD, Axis, IxDyn};
 
@@ -16,6 +17,8 @@ const TASK: usize = 1 << 14;
 
 /// For each element of a pass's result the elements it is made of.
 struct TapTable<T: Copy> {
+    /// It is for each element of the pass's input the one that it goes to: many of the result have none.
+    spreads: bool,
     /// How many each has; 0 where not all have as many.
     each: usize,
     /// Where those of each element begin then; its end is where the next ones begin.
@@ -34,13 +37,20 @@ pub(super) fn table(s: &Sampling, transposed: bool, size: usize) -> usize {
 
 impl<T: SimdReal> TapTable<T> {
     fn new(pass: &AxisPass) -> TapTable<T> {
-        if pass.transposed { TapTable::transposed(&pass.sampling) } else { TapTable::forward(&pass.sampling) }
+        let s = &pass.sampling;
+        match pass.transposed {
+            true if pass.behind == 1 && s.count() == 1 && s.m < s.n => {
+                TapTable { spreads: true, ..TapTable::forward(s) }
+            }
+            true => TapTable::transposed(s),
+            false => TapTable::forward(s),
+        }
     }
 
     fn forward(s: &Sampling) -> TapTable<T> {
         let each = s.count();
         let (first, at) = (Scratch::filled(0, 0), Scratch::filled(s.m * each, 0));
-        let mut table = TapTable { each, first, at, weight: Scratch::filled(s.m * each, T::ZERO) };
+        let mut table = TapTable { spreads: false, each, first, at, weight: Scratch::filled(s.m * each, T::ZERO) };
         let places = table.at.chunks_exact_mut(each).zip(table.weight.chunks_exact_mut(each));
         for (j, (at, weight)) in places.enumerate() {
             let taps = s.taps(j);
@@ -64,7 +74,7 @@ impl<T: SimdReal> TapTable<T> {
         }
         let each = at.len() / s.n;
         let alike = (0..=s.n).all(|i| first[i] == i * each);
-        TapTable { each: if alike { each } else { 0 }, first, at, weight }
+        TapTable { spreads: false, each: if alike { each } else { 0 }, first, at, weight }
     }
 
     /// What element j is made of, and the weights.
@@ -74,6 +84,14 @@ impl<T: SimdReal> TapTable<T> {
             each => j * each..(j + 1) * each,
         };
         self.at[range.clone()].iter().map(|&i| i as usize).zip(self.weight[range].iter().copied())
+    }
+
+    /// A line of neighbours, of a table that spreads.
+    fn spread_line(&self, x: &[T], y: &mut [T], output: Output) {
+        if output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        x.iter().zip(self.at.iter().zip(&self.weight[..])).for_each(|(&x, (&i, &w))| y[i as usize] += x * w);
     }
 
     /// A line of neighbours.
@@ -127,7 +145,10 @@ fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], ou
         let lines = (TASK / to.max(1)).max(1);
         return tasks::parts(y, lines * to, |task, y| {
             let x = x[task * lines * from..].chunks_exact(from);
-            x.zip(y.chunks_exact_mut(to)).for_each(|(x, y)| table.line(x, y, output));
+            x.zip(y.chunks_exact_mut(to)).for_each(|(x, y)| match table.spreads {
+                true => table.spread_line(x, y, output),
+                false => table.line(x, y, output),
+            });
         });
     }
     let rows = (TASK / behind).max(1);
@@ -166,6 +187,16 @@ fn chain<T: SimdReal>(passes: &[AxisPass], tables: &[TapTable<T>], x: &[T], y: &
 pub(super) fn resample<T: SimdReal>(r: &Resample, x: &[T], y: &mut [T], transposed: bool, output: Output) {
     let (n, m) = r.sizes();
     let (from, to) = if transposed { (m, n) } else { (n, m) };
+    if r.inner == 1 && are_short(r.outer, n.max(m)) {
+        let y = SendPtr(y.as_mut_ptr());
+        return each_group(r.outer, n.max(m), |g| {
+            let (x_at, y_at) = (g.of_width(from).range(), g.of_width(to).range());
+            // SAFETY: each group has images of its own.
+            let y = unsafe { y.slice(y_at.start, y_at.len()) };
+            let turned = Resample { outer: 1, inner: g.rows, ..r.clone() };
+            g.through(&x[x_at], y, output, |x, y| resample(&turned, x, y, transposed, Output::Write));
+        });
+    }
     let images = group(r);
     let passes = r.passes(images, transposed);
     let tables: Vec<TapTable<T>> = passes.iter().map(TapTable::new).collect();

@@ -7,15 +7,16 @@ mod block;
 mod row;
 
 use crate::array::Output;
-use crate::array::scratch::{Scratch, counted};
+use crate::array::scratch::{self, Scratch, counted};
 use crate::expr::op::{Binary, Unary};
 use crate::kernel::axis::Axis;
+use crate::kernel::short_rows::{self, are_short, each_group};
 use crate::pool;
 use crate::simd::{self, SimdReal};
 use block::{BlockOutput, ColumnBlock};
 
 /// Columns of a block at most.
-const WIDTH: usize = 256;
+const WIDTH: usize = short_rows::MOST;
 /// Elements of one task of the pool, about.
 const GRAIN: usize = 1 << 14;
 
@@ -32,8 +33,23 @@ impl Axis {
         (width, self.inner.div_ceil(width.max(1)))
     }
 
-    /// Calls `f` with each block.
-    fn each(&self, f: &(dyn Fn(ColumnBlock) + Sync)) {
+    /// Whether rows are worked on one by one.
+    fn by_rows(&self) -> bool {
+        self.inner == 1 && !are_short(self.outer, self.n)
+    }
+
+    /// Calls `f` with each block and the arrays that have it: short rows are turned.
+    fn each<T: SimdReal, const N: usize>(&self, x: [&[T]; N], f: &(dyn Fn(ColumnBlock, [&[T]; N]) + Sync)) {
+        if self.inner == 1 && !self.by_rows() {
+            return each_group(self.outer, self.n, |g| {
+                scratch::with(N * g.size(), |room| {
+                    room.chunks_exact_mut(g.size()).zip(x).for_each(|(to, x)| g.turn(&x[g.range()], to));
+                    let turned = std::array::from_fn(|i| &room[i * g.size()..][..g.size()]);
+                    let (at, n, width) = (g.first, g.width, g.rows);
+                    f(ColumnBlock { first: 0, at, n, stride: width, width, turned: Some(g) }, turned);
+                });
+            });
+        }
         let (width, across) = self.blocks();
         let blocks = self.outer * across;
         if blocks == 0 {
@@ -43,13 +59,15 @@ impl Axis {
         pool::run(blocks.div_ceil(per_task), &|task| {
             (task * per_task..blocks.min((task + 1) * per_task)).for_each(|b| {
                 let (o, column) = (b / across, b % across * width);
-                f(ColumnBlock {
+                let block = ColumnBlock {
                     first: o * self.n * self.inner + column,
                     at: o * self.inner + column,
                     n: self.n,
                     stride: self.inner,
                     width: width.min(self.inner - column),
-                })
+                    turned: None,
+                };
+                f(block, x);
             })
         });
     }
@@ -81,27 +99,27 @@ impl<T> SharedOutput<T> {
 
 /// `y = exp(x - max) / sum(exp(x - max))`
 pub fn softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
-    written(a, y, Output::Write, &|b, y| match a.inner {
-        1 => row::softmax(b.row(x), y.row()),
-        _ => block::softmax(b, x, y),
+    written(a, [x], y, Output::Write, &|b, [x], y| match a.by_rows() {
+        true => row::softmax(b.row(x), y.row()),
+        false => block::softmax(b, x, y),
     });
 }
 
 /// `y = x - max - log(sum(exp(x - max)))`
 pub fn log_softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
-    written(a, y, Output::Write, &|b, y| match a.inner {
-        1 => row::log_softmax(b.row(x), y.row()),
-        _ => block::log_softmax(b, x, y),
+    written(a, [x], y, Output::Write, &|b, [x], y| match a.by_rows() {
+        true => row::log_softmax(b.row(x), y.row()),
+        false => block::log_softmax(b, x, y),
     });
 }
 
 /// `gx = y (gy - sum(y gy))`
 pub fn softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    if a.inner != 1 {
-        return written(a, gx, output, &|b, gx| block::softmax_backward(b, y, gy, gx));
+    if !a.by_rows() {
+        return written(a, [y, gy], gx, output, &|b, [y, gy], gx| block::softmax_backward(b, y, gy, gx));
     }
     let gx = SharedOutput::new(gx);
-    a.each(&|b| {
+    a.each([y, gy], &|b, [y, gy]| {
         // SAFETY: the only one for this block.
         let mut gx = unsafe { BlockOutput::of(&b, &gx) };
         row::softmax_backward(b.row(y), b.row(gy), gx.row(), output);
@@ -110,31 +128,57 @@ pub fn softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], o
 
 /// `gx = gy - exp(y) sum(gy)`
 pub fn log_softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    written(a, gx, output, &|b, gx| match a.inner {
-        1 => row::log_softmax_backward(b.row(y), b.row(gy), gx.row()),
-        _ => block::log_softmax_backward(b, y, gy, gx),
+    written(a, [y, gy], gx, output, &|b, [y, gy], gx| match a.by_rows() {
+        true => row::log_softmax_backward(b.row(y), b.row(gy), gx.row()),
+        false => block::log_softmax_backward(b, y, gy, gx),
     });
 }
 
-/// As `softmax_backward` along the last axis, with `gy` in the place of `gx`.
+/// As `softmax_backward` with `gy` in the place of `gx`, where nothing is behind the axis.
 pub fn softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
-    written(a, gx, Output::Write, &|b, gx| row::softmax_over(b.row(y), gx.row()));
+    over(a, y, gx, row::softmax_over, block::softmax_backward);
 }
 
-/// As `log_softmax_backward` along the last axis, with `gy` in the place of `gx`.
+/// As `log_softmax_backward` with `gy` in the place of `gx`, where nothing is behind the axis.
 pub fn log_softmax_over<T: SimdReal>(a: Axis, y: &[T], gx: &mut [T]) {
-    written(a, gx, Output::Write, &|b, gx| row::log_softmax_over(b.row(y), gx.row()));
+    over(a, y, gx, row::log_softmax_over, block::log_softmax_backward);
+}
+
+fn over<T: SimdReal>(
+    a: Axis,
+    y: &[T],
+    gx: &mut [T],
+    row: fn(&[T], &mut [T]),
+    block: fn(&ColumnBlock, &[T], &[T], &mut BlockOutput<T>),
+) {
+    let gx = SharedOutput::new(gx);
+    a.each([y], &|b, [y]| {
+        let Some(g) = &b.turned else {
+            // SAFETY: the only one for this block.
+            return row(b.row(y), unsafe { BlockOutput::of(&b, &gx) }.row());
+        };
+        // SAFETY: groups do not overlap.
+        let gx = unsafe { gx.part(g.range().start, g.size()) };
+        scratch::with(2 * g.size(), |room| {
+            let (gy, turned) = room.split_at_mut(g.size());
+            g.turn(gx, gy);
+            let shared = SharedOutput::new(turned);
+            // SAFETY: this thread's own.
+            block(&b, y, gy, &mut unsafe { BlockOutput::buffer(&b, &shared) });
+            g.turn_back(turned, gx, Output::Write);
+        });
+    });
 }
 
 /// `y = -log_softmax(x)[label]`; 0 where the label is negative. Labels must be less than n.
 pub fn cross_entropy<T: SimdReal>(a: Axis, x: &[T], label: &[i64], y: &mut [T]) {
     let y = SharedOutput::new(y);
-    a.each(&|b| {
+    a.each([x], &|b, [x]| {
         // SAFETY: blocks do not overlap.
         let y = unsafe { y.part(b.at, b.width) };
-        match a.inner {
-            1 => y[0] = row::cross_entropy(b.row(x), label[b.at]),
-            _ => block::cross_entropy(&b, x, &label[b.at..][..b.width], y),
+        match a.by_rows() {
+            true => y[0] = row::cross_entropy(b.row(x), label[b.at]),
+            false => block::cross_entropy(&b, x, &label[b.at..][..b.width], y),
         }
     });
 }
@@ -148,14 +192,13 @@ pub fn cross_entropy_keeping<T: SimdReal>(
     terms: &mut [T],
     sums: &mut [T],
 ) {
-    let (y, sums, terms) = (SharedOutput::new(y), SharedOutput::new(sums), SharedOutput::new(terms));
-    a.each(&|b| {
+    let (y, sums) = (SharedOutput::new(y), SharedOutput::new(sums));
+    written(a, [x], terms, Output::Write, &|b, [x], terms| {
         // SAFETY: blocks do not overlap.
-        let (y, sums, mut terms) =
-            unsafe { (y.part(b.at, b.width), sums.part(b.at, b.width), BlockOutput::of(&b, &terms)) };
-        match a.inner {
-            1 => (y[0], sums[0]) = row::cross_entropy_keeping(b.row(x), label[b.at], terms.row()),
-            _ => block::cross_entropy_keeping(&b, x, &label[b.at..][..b.width], y, &mut terms, sums),
+        let (y, sums) = unsafe { (y.part(b.at, b.width), sums.part(b.at, b.width)) };
+        match a.by_rows() {
+            true => (y[0], sums[0]) = row::cross_entropy_keeping(b.row(x), label[b.at], terms.row()),
+            false => block::cross_entropy_keeping(b, x, &label[b.at..][..b.width], y, terms, sums),
         }
     });
 }
@@ -170,33 +213,38 @@ pub fn cross_entropy_backward<T: SimdReal>(
     gx: &mut [T],
     output: Output,
 ) {
-    written(a, gx, output, &|b, gx| match a.inner {
-        1 => row::cross_entropy_backward(b.row(terms), sums[b.at], label[b.at], gy[b.at], gx.row()),
-        _ => {
+    written(a, [terms], gx, output, &|b, [terms], gx| match a.by_rows() {
+        true => row::cross_entropy_backward(b.row(terms), sums[b.at], label[b.at], gy[b.at], gx.row()),
+        false => {
             let at = b.at..b.at + b.width;
             block::cross_entropy_backward(b, terms, &sums[at.clone()], &label[at.clone()], &gy[at], gx)
         }
     });
 }
 
-/// Runs a kernel that writes a block; what is to be added goes through a buffer.
-fn written<T: SimdReal>(
+/// Runs a kernel that writes a block from some arrays; what is turned or to be added goes through a buffer.
+fn written<T: SimdReal, const N: usize>(
     a: Axis,
+    x: [&[T]; N],
     y: &mut [T],
     output: Output,
-    kernel: &(dyn Fn(&ColumnBlock, &mut BlockOutput<T>) + Sync),
+    kernel: &(dyn Fn(&ColumnBlock, [&[T]; N], &mut BlockOutput<T>) + Sync),
 ) {
     let y = SharedOutput::new(y);
-    a.each(&|b| {
+    a.each(x, &|b, x| {
         // SAFETY: the only one for this block.
         let mut target = unsafe { BlockOutput::of(&b, &y) };
-        if output == Output::Write {
-            return kernel(&b, &mut target);
+        if output == Output::Write && b.turned.is_none() {
+            return kernel(&b, x, &mut target);
         }
         let mut buffer = Scratch::filled(b.n * b.width, T::ZERO);
         let shared = SharedOutput::new(&mut buffer);
         // SAFETY: the buffer is used through this alone until it is read.
-        kernel(&b, &mut unsafe { BlockOutput::buffer(&b, &shared) });
+        kernel(&b, x, &mut unsafe { BlockOutput::buffer(&b, &shared) });
+        if let Some(g) = &b.turned {
+            // SAFETY: groups do not overlap.
+            return g.turn_back(&buffer, unsafe { y.part(g.range().start, g.size()) }, output);
+        }
         if a.inner == 1 {
             return simd::add_assign(target.row(), &buffer);
         }

@@ -16,7 +16,6 @@ pub use cross_entropy::CrossEntropy;
 /// Softmax along an axis, or its logarithm.
 pub struct Softmax {
     pub axis: usize,
-    is_last: bool,
     at: Axis,
     log: bool,
 }
@@ -24,7 +23,7 @@ pub struct Softmax {
 impl Softmax {
     /// `log`: the logarithm.
     pub fn new(x: &Shape, axis: usize, log: bool) -> Softmax {
-        Softmax { axis, is_last: axis + 1 == x.ndim(), at: Axis::new(x, axis), log }
+        Softmax { axis, at: Axis::new(x, axis).side_by_side(), log }
     }
 }
 
@@ -51,7 +50,7 @@ impl Call for Softmax {
     }
 
     fn grad_over(&self, _i: usize) -> Option<usize> {
-        self.is_last.then_some(0)
+        (self.at.inner == 1).then_some(0)
     }
 
     fn backward(&self, run: &Run, Gradients { y, gy, gx, .. }: Gradients) -> Result<()> {

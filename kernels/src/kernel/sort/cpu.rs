@@ -116,6 +116,8 @@ pub(super) fn sort<T: Keyed>(
 
 /// Numbers that are worth a task.
 const TASK: usize = 1 << 14;
+/// Neighbouring lines that are put back together.
+const SIDE: usize = 256;
 
 /// Writes or adds the elements to where they were.
 pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut [T], output: Output) {
@@ -130,15 +132,17 @@ pub(super) fn put_back<T: SimdReal>(at: Axis, order: &[u32], gy: &[T], gx: &mut 
         });
     }
     let shared = Shared(gx.as_mut_ptr());
-    let shared = &shared;
-    share(at.outer * inner, gy.len(), move |line| {
-        let first = line / inner * n * inner + line % inner;
-        for from in (0..n).map(|i| first + i * inner) {
-            let place = order[from] as usize;
-            debug_assert!(place < n);
-            // SAFETY: an element of this line, which is this task's own.
-            let gx = unsafe { &mut *shared.0.add(first + place.min(n - 1) * inner) };
-            *gx = if output == Output::Accumulate { *gx + gy[from] } else { gy[from] };
+    let (shared, blocks) = (&shared, inner.div_ceil(SIDE));
+    share(at.outer * blocks, gy.len(), move |task| {
+        let column = task % blocks.max(1) * SIDE;
+        let (first, width) = (task / blocks.max(1) * n * inner + column, SIDE.min(inner - column));
+        for row in (0..n).map(|i| first + i * inner) {
+            for (c, (&place, &gy)) in order[row..][..width].iter().zip(&gy[row..][..width]).enumerate() {
+                debug_assert!((place as usize) < n);
+                // SAFETY: an element of these lines, which are this task's own.
+                let gx = unsafe { &mut *shared.0.add(first + (place as usize).min(n - 1) * inner + c) };
+                *gx = if output == Output::Accumulate { *gx + gy } else { gy };
+            }
         }
     });
 }

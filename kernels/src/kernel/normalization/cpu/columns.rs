@@ -24,15 +24,21 @@ pub(super) unsafe fn run<T: Real>(c: &Channels, unit: &ChannelTile, work: Channe
         // SAFETY: the caller's promise.
         ChannelWork::Sums { gy, x, mean, out } => unsafe { columns.sums(gy, x, mean, out) },
         ChannelWork::Map { a, x, y, output, by } => {
-            let by = columns.spread_all(by);
+            let spread;
+            let by = if c.inner == 1 {
+                by
+            } else {
+                spread = columns.spread_all(by);
+                &spread
+            };
             for o in unit.outer.clone() {
                 let at = columns.start(o);
                 // SAFETY: the caller's promise.
                 let y = unsafe { y.slice(at, columns.width) };
                 let x = x.map(|x| &x[at..]);
                 match a {
-                    Some(a) => map(&a[at..], x, y, output, &by),
-                    None => map_over(x, y, &by),
+                    Some(a) => map(&a[at..], x, y, output, by),
+                    None => map_over(x, y, by),
                 }
             }
         }

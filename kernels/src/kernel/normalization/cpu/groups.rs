@@ -91,6 +91,16 @@ impl ChannelGroups {
         Channels { outer: 1, channels: self.rows() * self.width, inner: self.inner }
     }
 
+    /// Whether there are many short rows, each of one channel.
+    fn are_turned(&self) -> bool {
+        self.width == 1 && self.channels().are_short()
+    }
+
+    /// The scales of rows of one channel.
+    fn by_row<T: Real>(&self, scales: &[T]) -> Scratch<T> {
+        Scratch::each(self.rows(), |row| scales[self.scale_of(row)])
+    }
+
     /// Which scale the first channel of a row has.
     fn scale_of(&self, row: usize) -> usize {
         let group = if self.by_sample { row } else { row / self.after % self.groups };
@@ -114,6 +124,11 @@ impl ChannelGroups {
         assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
         if x.is_empty() {
             return Moments { mean: list(self.rows(), f64::NAN), variance: list(self.rows(), f64::NAN) };
+        }
+        if self.are_turned() {
+            let [gamma, beta] = [scale.gamma, scale.beta].map(|s| s.map(|s| self.by_row(s)));
+            let scale = Scale { gamma: gamma.as_deref(), beta: beta.as_deref(), ..scale };
+            return self.channels().normalize(x, y, scale);
         }
         let (tiling, n, to) = (GroupTiling::new(self), self.length() as f64, SendPtr(y.as_mut_ptr()));
         let mut found = Scratch::filled(self.rows() * tiling.parts, [0.0; 2]);
@@ -187,6 +202,13 @@ impl ChannelGroups {
         assert!(gx.as_ref().is_none_or(|g| right(g.0)), "the slices do not have the sizes");
         let mut totals = Sums { gy: list(self.scales(), 0.0), product: list(self.scales(), 0.0) };
         if self.size() == 0 {
+            return totals;
+        }
+        if self.are_turned() {
+            let gamma = b.gamma.map(|g| self.by_row(g));
+            let found = self.channels().backward(InputGradient { gamma: gamma.as_deref(), ..b }, gx);
+            let sums = Scratch::each(self.rows(), |row| [found.gy[row], found.product[row]]);
+            self.gather(&sums, b.inverse, &mut totals);
             return totals;
         }
         let to = gx.map(|(g, output)| (SendPtr(g.as_mut_ptr()), output));

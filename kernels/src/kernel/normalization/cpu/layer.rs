@@ -8,6 +8,7 @@ use super::vectors::{self, VectorAccumulator};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
+use crate::kernel::short_rows::group_count;
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
@@ -66,6 +67,9 @@ impl LayerRows {
         if x.is_empty() {
             return m;
         }
+        if self.are_short() {
+            return self.normalize_turned(x, y, gamma, beta, eps);
+        }
         let each = (UNIT / 2 / self.width).max(1);
         let (y, mean, variance) =
             (SendPtr(y.as_mut_ptr()), SendPtr(m.mean.as_mut_ptr()), SendPtr(m.variance.as_mut_ptr()));
@@ -86,9 +90,22 @@ impl LayerRows {
         assert!(b.gy.len() == self.size() && b.x.len() == self.size(), "sizes do not fit");
         assert!(g.x.as_ref().is_none_or(|g| g.0.len() == self.size()), "sizes do not fit");
         let width = self.width;
-        let parts = (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1));
+        let parts = match self.are_short() {
+            true => group_count(self.rows, width),
+            false => (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1)),
+        };
         let sums = |on: bool| Scratch::filled(if on { parts * width } else { 0 }, T::ZERO);
         let (mut beta, mut gamma) = (sums(g.beta.is_some()), sums(g.gamma.is_some()));
+        if self.are_short() {
+            self.backward_turned(
+                b,
+                g.x,
+                g.beta.as_ref().map(|_| &mut beta[..]),
+                g.gamma.as_ref().map(|_| &mut gamma[..]),
+            );
+            deliver(g.beta, &beta);
+            return deliver(g.gamma, &gamma);
+        }
         let (pb, pg) = (SendPtr(beta.as_mut_ptr()), SendPtr(gamma.as_mut_ptr()));
         let (has_beta, has_gamma) = (g.beta.is_some(), g.gamma.is_some());
         let gx = g.x.map(|(gx, output)| (SendPtr(gx.as_mut_ptr()), output));
@@ -237,7 +254,7 @@ impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {
 impl<T: Real> LayerBackward<'_, T> {
     /// The numbers that normalize a row: `(x - .0) * .1 + .2`; the last is what rounding takes from the mean.
     #[inline(always)]
-    fn row(&self, i: usize) -> (T, T, T) {
+    pub(super) fn row(&self, i: usize) -> (T, T, T) {
         let (mean, inverse) = (self.mean[i], self.inverse[i]);
         let minus = T::from_f64(mean);
         (minus, T::from_f64(inverse), T::from_f64((minus.to_f64() - mean) * inverse))

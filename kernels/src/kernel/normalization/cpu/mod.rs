@@ -8,6 +8,7 @@ mod columns;
 mod groups;
 mod layer;
 mod rows;
+mod turned;
 mod vectors;
 
 #[cfg(test)]
@@ -202,6 +203,9 @@ impl Channels {
         if x.is_empty() {
             return Moments { mean: list(self.channels, f64::NAN), variance: list(self.channels, f64::NAN) };
         }
+        if self.are_short() {
+            return self.normalize_turned(x, y, scale, |_, _| {});
+        }
         let (to, n) = (SendPtr(y.as_mut_ptr()), self.count() as f64);
         let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
             dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Moments { x, out } })
@@ -245,6 +249,9 @@ impl Channels {
         if self.size() == 0 {
             return Sums { gy: list(self.channels, 0.0), product: list(self.channels, 0.0) };
         }
+        if self.are_short() {
+            return self.backward_turned(b, gx, |_, _, _| {});
+        }
         let to = gx.map(|(g, output)| (SendPtr(g.as_mut_ptr()), output));
         let gy = match (b.gy, to) {
             (Some(gy), _) => SendPtr::of(gy),
@@ -279,7 +286,8 @@ struct Coefficients<T> {
 
 impl<T: Real> Coefficients<T> {
     fn new(each: impl Iterator<Item = (f64, f64, f64, f64)>) -> Self {
-        let mut c = Coefficients { minus: Vec::new(), times: Vec::new(), by_x: Vec::new(), plus: Vec::new() };
+        let room = || Vec::with_capacity(each.size_hint().0);
+        let mut c = Coefficients { minus: room(), times: room(), by_x: room(), plus: room() };
         for (minus, times, by_x, plus) in each {
             c.minus.push(T::from_f64(minus));
             c.times.push(T::from_f64(times));

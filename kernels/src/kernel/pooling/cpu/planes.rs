@@ -5,6 +5,7 @@ use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use crate::pool::Pace;
+use crate::simd::SimdReal;
 use std::ops::Range;
 
 /// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
@@ -116,9 +117,9 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn max<T: Real>(&self, x: &[T], y: &mut [T]) {
-        if self.has_halves() {
-            return self.max_by_halves::<T, u32>(x, y, None);
+    pub fn max<T: SimdReal>(&self, x: &[T], y: &mut [T]) {
+        if self.has_phases() {
+            return self.max_by_phases::<T, u32>(x, y, None);
         }
         let width = self.width();
         let mut pace = Pace::new();
@@ -137,7 +138,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn max_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
+    pub fn max_backward<T: SimdReal>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
         if self.pairs() {
             return self.max_pairs_backward(gy, x, gx, output);
         }
@@ -172,12 +173,12 @@ impl Planes {
 
     /// As `max`, and the number of the meeting of a source row and a span that each comes from.
     #[inline(always)]
-    pub fn max_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+    pub fn max_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         if self.pairs() {
             return self.max_pairs_keeping(x, y, places);
         }
-        if self.has_halves() {
-            return self.max_by_halves(x, y, Some(places));
+        if self.has_phases() {
+            return self.max_by_phases(x, y, Some(places));
         }
         let width = self.width();
         let mut from = Scratch::filled(width, NOWHERE);
@@ -203,7 +204,7 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn max_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         if self.pairs() {
             return self.max_pairs_backward_to(gy, places, gx, output);
         }
@@ -231,14 +232,21 @@ impl Planes {
     }
 
     /// Divides each number of a row.
+    #[inline(always)]
     fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
         let size = |w: &Window| if divisor == Divisor::Padded { w.padded } else { w.to - w.from };
         if divisor == Divisor::One {
             return;
         }
-        for (w, row) in self.axes[2].windows.iter().zip(row.chunks_exact_mut(self.inner)) {
-            let count = T::from_f64((size(&d) * size(&h) * size(w)) as f64);
-            row.iter_mut().for_each(|v| *v = *v / count);
+        let count = |w: &Window| T::from_f64((size(&d) * size(&h) * size(w)) as f64);
+        let windows = &self.axes[2].windows;
+        // Those that are alike, as most are, share a count.
+        let mut first = 0;
+        while first < windows.len() {
+            let alike = windows[first..].iter().take_while(|w| size(w) == size(&windows[first])).count();
+            let by = count(&windows[first]);
+            row[first * self.inner..(first + alike) * self.inner].iter_mut().for_each(|v| *v = *v / by);
+            first += alike;
         }
     }
 

@@ -30,7 +30,7 @@ fn windows(p: &Pooling) -> Vec<(Vec<usize>, usize)> {
     all
 }
 
-fn same<T: Real>(what: &str, p: &Pooling, got: &[T], want: &[f64]) {
+fn same<T: SimdReal>(what: &str, p: &Pooling, got: &[T], want: &[f64]) {
     for (i, (g, w)) in got.iter().zip(want).enumerate() {
         let g = g.to_f64();
         let equal = g == *w || (g.is_nan() && w.is_nan()) || (g - w).abs() < 1e-5 * (1.0 + w.abs());
@@ -42,20 +42,20 @@ fn first_largest(places: &[usize], x: &[f64]) -> Option<usize> {
     places.iter().copied().reduce(|m, v| if x[v] > x[m] { v } else { m })
 }
 
-fn kept<T: Real, I: WindowIndex>(p: &Pooling, x: &[T]) -> Vec<T> {
+fn kept<T: SimdReal, I: WindowIndex>(p: &Pooling, x: &[T]) -> Vec<T> {
     let mut y = vec![T::ONE; p.output_len()];
     p.max_forward_keeping(x, &mut y, &mut vec![I::new(0); p.output_len()]);
     y
 }
 
-fn by_places<T: Real, I: WindowIndex>(p: &Pooling, x: &[T], gy: &[T], mut gx: Vec<T>, output: Output) -> Vec<T> {
+fn by_places<T: SimdReal, I: WindowIndex>(p: &Pooling, x: &[T], gy: &[T], mut gx: Vec<T>, output: Output) -> Vec<T> {
     let mut places = vec![I::new(0); gy.len()];
     p.max_forward_keeping(x, &mut gy.to_vec(), &mut places);
     p.max_backward_to(gy, &places, &mut gx, output);
     gx
 }
 
-fn check<T: Real>(p: &Pooling) {
+fn check<T: SimdReal>(p: &Pooling) {
     let (x, gy, old) = (steps(p.input_len(), 1), steps(p.output_len(), 2), steps(p.input_len(), 3));
     let of = |v: &[f64]| v.iter().map(|&v| T::from_f64(v)).collect::<Vec<T>>();
     let windows = windows(p);
@@ -103,9 +103,11 @@ fn check<T: Real>(p: &Pooling) {
 #[test]
 fn windows_of_all_kinds() {
     for border in [Border::Ignore, Border::Keep] {
-        for (outer, inner) in [(3, 1), (2, 5), (0, 1)] {
+        for (outer, inner) in [(3, 1), (2, 5), (0, 1), (21, 1)] {
             for (input, kernel, stride, pad) in [
                 ([1, 4, 6], [1, 2, 2], [1, 2, 2], [0, 0, 0]),
+                ([1, 3, 3], [1, 3, 3], [1, 3, 3], [0, 0, 0]),
+                ([1, 5, 5], [1, 3, 3], [1, 1, 1], [0, 1, 1]),
                 ([1, 5, 7], [1, 2, 2], [1, 2, 2], [0, 0, 0]),
                 ([1, 4, 71], [1, 2, 2], [1, 2, 2], [0, 0, 0]),
                 ([1, 2, 33], [1, 2, 2], [1, 2, 2], [0, 0, 0]),

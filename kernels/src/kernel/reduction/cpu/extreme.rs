@@ -1,12 +1,14 @@
 //! Largest and smallest elements over axes, and where they are: the first of equal ones; NaN loses to everything.
 
 use crate::array::Output;
-use crate::array::scratch::Scratch;
+use crate::array::scratch::{self, Scratch};
 use crate::kernel::reduction::axes::ReductionAxes;
+use crate::kernel::short_rows::{FEW, RowGroup, each_group};
 use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
+use smallvec::SmallVec;
 
 mod strips;
 
@@ -14,6 +16,8 @@ use strips::{COLUMNS, Strips, UNFOUND, position};
 
 /// Neighbouring elements that one task looks through.
 const PART: usize = 1 << 15;
+/// Rows of at most so many elements are searched side by side, where there are some.
+const SHORT: usize = 128;
 
 /// Which element wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +26,15 @@ pub enum Extremum {
     Smallest,
 }
 
-/// For each result the winner's value and, if `numbers` are asked for, its number among the reduced elements. No axis that is
-/// reduced may be empty.
+/// Calls `f` with the number of a result and, of it and its neighbours, the winners' values and, if `numbers` are asked for,
+/// their numbers among the reduced elements. No axis that is reduced may be empty.
 pub fn winners<T: SimdReal>(
     x: &[T],
     shape: &Shape,
     reduced: &[bool],
     order: Extremum,
     numbers: bool,
-    f: impl Fn(usize, T, usize) + Sync,
+    f: impl Fn(usize, &[T], &[usize]) + Sync,
 ) {
     if x.is_empty() {
         return;
@@ -38,18 +42,37 @@ pub fn winners<T: SimdReal>(
     let axes = ReductionAxes::new(shape, reduced);
     let s = ExtremumSearch { x, axes: &axes, order, numbers };
     let count = axes.count(true);
+    if let Some((rows, n)) = axes.rows().filter(|r| r.0 >= FEW && r.1 <= SHORT) {
+        return each_group(rows, n, |g| turned(&g, x, order, numbers, &f));
+    }
     match axes.reduced_last() {
         Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),
         Some(n) => share(axes.count(false), x.len(), |r| {
             let (v, k) = s.row(r, n);
-            f(r, v, k);
+            f(r, &[v], &[k]);
         }),
         None if count <= u32::MAX as usize => s.columns(count, &f),
         None => (0..axes.count(false)).for_each(|r| {
             let (v, k) = s.scan(s.base(r));
-            f(r, v, k);
+            f(r, &[v], &[k]);
         }),
     }
+}
+
+/// The winners of short rows, found side by side.
+fn turned<T: SimdReal>(
+    g: &RowGroup,
+    x: &[T],
+    order: Extremum,
+    numbers: bool,
+    f: &(impl Fn(usize, &[T], &[usize]) + Sync),
+) {
+    let axes = ReductionAxes::new(&g.turned(), &[true, false]);
+    scratch::with(g.size(), |columns| {
+        g.turn(&x[g.range()], columns);
+        let s = ExtremumSearch { x: columns, axes: &axes, order, numbers };
+        s.columns(g.width, &|r, v, k| f(g.first + r, v, k));
+    });
 }
 
 /// 1 at each result's winner, 0 elsewhere.
@@ -59,10 +82,12 @@ pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Extrem
     let axes = ReductionAxes::new(shape, reduced);
     let shared = Shared(y.as_mut_ptr());
     let (shared, inner) = (&shared, axes.inner());
-    winners(x, shape, reduced, order, true, move |r, _, k| {
-        let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
-        // SAFETY: inside the array; each result has elements of its own.
-        unsafe { shared.0.add(at).write(T::ONE) };
+    winners(x, shape, reduced, order, true, move |first, _, places| {
+        for (r, &k) in (first..).zip(places) {
+            let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
+            // SAFETY: inside the array; each result has elements of its own.
+            unsafe { shared.0.add(at).write(T::ONE) };
+        }
     });
 }
 
@@ -105,7 +130,10 @@ pub fn spread<T: SimdReal, I: Index>(
     let axes = ReductionAxes::new(shape, reduced);
     let (inner, results, count, n) = (axes.inner(), axes.count(false), axes.count(true), gx.len());
     assert!(results * count == n && winners.len() == results && gy.len() == results, "the slices have the sizes");
-    if axes.reduced_last() == Some(count) && results == axes.kept_together() {
+    if count == 1 {
+        return simd::add_assign(gx, gy);
+    }
+    if axes.rows().is_some() {
         // A run for each result.
         for (run, (k, &gy)) in gx.chunks_exact_mut(count).zip(winners.iter().zip(gy)) {
             run[k.get()] += gy;
@@ -191,7 +219,7 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
     }
 
     /// Few results over many neighbours: parts of the runs are looked through on all threads.
-    fn long_rows(&self, n: usize, f: &impl Fn(usize, T, usize)) {
+    fn long_rows(&self, n: usize, f: &impl Fn(usize, &[T], &[usize])) {
         let (runs, parts) = (self.axes.count(true) / n, n.div_ceil(PART));
         let mut bests = Scratch::filled(runs * parts, T::ZERO);
         for r in 0..self.axes.count(false) {
@@ -206,12 +234,12 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
             });
             let best = bests.iter().copied().enumerate().reduce(|a, b| if self.beats(b.1, a.1) { b } else { a });
             let (v, k) = self.place(base, n, best.map(|(i, v)| (i / parts, v)));
-            f(r, v, k);
+            f(r, &[v], &[k]);
         }
     }
 
     /// Neighbouring results over `count` rows, some columns at a time.
-    fn columns(&self, count: usize, f: &(impl Fn(usize, T, usize) + Sync)) {
+    fn columns(&self, count: usize, f: &(impl Fn(usize, &[T], &[usize]) + Sync)) {
         let inner = self.axes.inner();
         let blocks = inner.div_ceil(COLUMNS);
         share(self.axes.count(false) / inner * blocks, self.x.len(), |task| {
@@ -221,11 +249,14 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
             let (mut best, mut at) = ([T::ZERO; COLUMNS], [UNFOUND; COLUMNS]);
             let strips = Strips { axes: self.axes, count, base, smallest: self.order == Extremum::Smallest };
             strips.find(self.x, &mut best[..width], self.numbers.then_some(&mut at[..width]));
-            for j in 0..width {
-                let is_found = if self.numbers { at[j] != UNFOUND } else { best[j] != self.start() };
-                let (v, k) = if is_found { (best[j], at[j] as usize) } else { self.scan(base + j) };
-                f(row * inner + first + j, v, k);
+            let mut places = at.map(|at| at as usize);
+            let is_lost = |j: usize| if self.numbers { at[j] == UNFOUND } else { best[j] == self.start() };
+            // Mostly none is, which is found out first, without a branch for each.
+            if (0..width).fold(false, |any, j| any | is_lost(j)) {
+                let lost = (0..width).filter(|&j| is_lost(j)).collect::<SmallVec<[usize; COLUMNS]>>();
+                lost.into_iter().for_each(|j| (best[j], places[j]) = self.scan(base + j));
             }
+            f(row * inner + first, &best[..width], &places[..width]);
         });
     }
 }
@@ -257,12 +288,15 @@ mod tests {
         for order in [Extremum::Largest, Extremum::Smallest] {
             let want = slow(x, shape, reduced, order);
             let got = Mutex::new(vec![(0.0, usize::MAX); want.len()]);
-            winners(x, shape, reduced, order, true, |r, v, k| got.lock().unwrap()[r] = (v, k));
+            winners(x, shape, reduced, order, true, |r, v, k| {
+                let found = v.iter().copied().zip(k.iter().copied());
+                got.lock().unwrap()[r..].iter_mut().zip(found).for_each(|(to, found)| *to = found);
+            });
             for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
                 assert!((g.0 == w.0 || g.0.is_nan() && w.0.is_nan()) && g.1 == w.1, "{shape} {reduced:?}: {g:?} {w:?}");
             }
             let got = Mutex::new(vec![0.5; want.len()]);
-            winners(x, shape, reduced, order, false, |r, v, _| got.lock().unwrap()[r] = v);
+            winners(x, shape, reduced, order, false, |r, v, _| got.lock().unwrap()[r..][..v.len()].copy_from_slice(v));
             for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
                 assert!(g.to_bits() == w.0.to_bits() || g.is_nan() && w.0.is_nan(), "{shape} {reduced:?}: {g} {w:?}");
             }
@@ -283,6 +317,9 @@ mod tests {
             (&[3, 9, 201], &[false, true, false]),
             (&[2, 3, 4, 67], &[true, false, true, false]),
             (&[5, 131], &[false, true]),
+            (&[40, 3], &[false, true]),
+            (&[70, 17], &[false, true]),
+            (&[300, 33], &[false, true]),
             (&[], &[]),
         ];
         for (shape, reduced) in cases {
@@ -306,6 +343,7 @@ mod tests {
             check(&many, &[3, 70].into(), &[true, false]);
             let long: Vec<f64> = x.iter().chain(&[nan; 68]).copied().collect();
             check(&long, &[71].into(), &[true]);
+            check(&x.repeat(20), &[20, 3].into(), &[false, true]);
         }
     }
 
@@ -322,7 +360,7 @@ mod tests {
             let search = || {
                 // SAFETY: r is one of at most n results.
                 winners(&x, &[n, n].into(), &reduced, Extremum::Largest, true, move |r, v, _| unsafe {
-                    *shared.0.add(r) = v
+                    *shared.0.add(r) = v[0]
                 })
             };
             let best = (0..50).map(|_| (std::time::Instant::now(), search()).0.elapsed()).min();

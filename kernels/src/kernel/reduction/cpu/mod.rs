@@ -2,6 +2,7 @@
 
 mod extreme;
 mod product;
+pub(super) mod rows;
 mod sum;
 
 pub use extreme::Extremum;

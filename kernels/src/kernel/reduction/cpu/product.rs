@@ -7,15 +7,20 @@ use crate::array::Output;
 use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
 use crate::kernel::reduction::axes::ReductionAxes;
+use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::{SendPtr, Shared, share};
 use crate::shape::Shape;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
+mod short;
+
 /// Neighbouring elements that one task multiplies.
 const PART: usize = 1 << 15;
 /// Products side by side of neighbours: more than one vector, since each multiplication waits for the one before.
 const LANES: usize = 64;
+/// Rows of at most so many elements have their gradients side by side, where there are some.
+const SHORT: usize = 128;
 /// Neighbouring results that are made together.
 const COLUMNS: usize = 1024;
 
@@ -82,6 +87,11 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
         return y.fill(T::ONE);
     }
     let axes = ReductionAxes::new(shape, reduced);
+    if let Some((rows, n)) = axes.rows().filter(|r| are_short(r.0, r.1)) {
+        let y = SendPtr(y.as_mut_ptr());
+        // SAFETY: each row has a result of its own.
+        return each_group(rows, n, |g| short::products(&g, &x[g.range()], unsafe { y.slice(g.first, g.rows) }));
+    }
     match axes.reduced_last() {
         Some(n) => rows(x, &axes, n, y),
         None => columns(x, &axes, y),
@@ -126,8 +136,7 @@ fn columns<T: SimdReal>(x: &[T], axes: &ReductionAxes, y: &mut [T]) {
         y.copy_from_slice(&x[base..base + width]);
         for k in 1..axes.count(true) {
             let x = &x[base + axes.reduced_offset(k)..][..width];
-            // SAFETY: both have `width` elements.
-            unsafe { simd::binary(Binary::Mul, y.as_mut_ptr(), y.as_ptr(), x.as_ptr(), width) };
+            multiply_by(y, x);
         }
     });
 }
@@ -141,8 +150,24 @@ pub fn prod_backward<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], gy: 
         return;
     }
     let axes = ReductionAxes::new(shape, reduced);
+    if let Some((rows, n)) = axes.rows().filter(|r| r.0 >= FEW && r.1 <= SHORT) {
+        let gx = SendPtr(gx.as_mut_ptr());
+        return each_group(rows, n, |g| {
+            // SAFETY: the elements of these rows.
+            let gx = unsafe { gx.slice(g.range().start, g.size()) };
+            short::gradients(&g, &x[g.range()], &gy[g.numbers()], gx, output);
+        });
+    }
     let add = output == Output::Accumulate;
     dispatch(Others { x, gy, gx: SendPtr(gx.as_mut_ptr()), places: ProductPlaces::new(&axes), axes: &axes, add });
+}
+
+/// `y *= b`
+fn multiply_by<T: SimdReal>(y: &mut [T], b: &[T]) {
+    assert!(y.len() == b.len(), "sizes do not fit");
+    let to = y.as_mut_ptr();
+    // SAFETY: both are of this length.
+    unsafe { simd::binary(Binary::Mul, to, to, b.as_ptr(), b.len()) };
 }
 
 /// Groups of neighbours that a result, or some results side by side, are made of, from an offset of theirs on.
@@ -325,66 +350,4 @@ impl<T: SimdReal, L: Lanes<T>> ProductLanes<T, L> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_and_gradients_match_loops() {
-        let cases: &[(&[usize], &[bool])] = &[
-            (&[3, 4, 5], &[false, true, false]),
-            (&[3, 4, 5], &[true, false, true]),
-            (&[3, 4, 5], &[true, true, true]),
-            (&[3, 4, 5], &[false, false, false]),
-            (&[40, 2000], &[true, false]),
-            (&[2000, 40], &[false, true]),
-            (&[2, 40_000], &[false, true]),
-            (&[], &[]),
-        ];
-        for (shape, reduced) in cases {
-            let shape = Shape::from(*shape);
-            let x: Vec<f64> = (0..shape.size()).map(|i| 1.0 + ((i * 31 % 17) as f64 - 8.0) / 1e3).collect();
-            let strides = shape.strides();
-            let kept: Vec<usize> = (0..shape.ndim()).filter(|&a| !reduced[a]).collect();
-            let number = |i: usize| kept.iter().fold(0, |n, &a| n * shape[a] + i / strides[a] % shape[a]);
-            let mut want = vec![1.0; kept.iter().map(|&a| shape[a]).product()];
-            x.iter().enumerate().for_each(|(i, v)| want[number(i)] *= v);
-            let mut y = vec![0.0; want.len()];
-            prod_axes(&x, &shape, reduced, &mut y);
-            assert!(y.iter().zip(&want).all(|(y, w)| (y - w).abs() < 1e-10 * w.abs()), "{shape} {reduced:?}");
-            let gy: Vec<f64> = (0..y.len()).map(|r| r as f64 + 1.0).collect();
-            let mut gx = vec![0.25; x.len()];
-            prod_backward(&x, &shape, reduced, &gy, &mut gx, Output::Accumulate);
-            for (i, g) in gx.iter().enumerate() {
-                let w = 0.25 + gy[number(i)] * want[number(i)] / x[i];
-                assert!((g - w).abs() < 1e-9 * w.abs(), "{shape} {reduced:?}");
-            }
-        }
-    }
-
-    /// `cargo test --release -- --ignored --nocapture speed_of_products`
-    #[test]
-    #[ignore = "prints a measurement"]
-    fn speed_of_products() {
-        let n = 1000;
-        let (x, gy, mut gx) = (vec![1.001f32; n * n], vec![1f32; n], vec![0f32; n * n]);
-        for reduced in [[false, true], [true, false]] {
-            let mut gradient = || prod_backward(&x, &[n, n].into(), &reduced, &gy, &mut gx, Output::Accumulate);
-            let best = (0..50).map(|_| (std::time::Instant::now(), gradient()).0.elapsed()).min();
-            println!("{reduced:?}: {:.3} ns an element", best.unwrap().as_secs_f64() * 1e9 / (n * n) as f64);
-        }
-    }
-
-    #[test]
-    fn zeros() {
-        let mut gx = [9.0; 6];
-        prod_backward(
-            &[2.0, 0.0, 3.0, 0.0, 0.0, 5.0],
-            &[2, 3].into(),
-            &[false, true],
-            &[1.0, 1.0],
-            &mut gx,
-            Output::Write,
-        );
-        assert_eq!(gx, [0.0, 6.0, 0.0, 0.0, 0.0, 0.0]);
-    }
-}
+mod tests;

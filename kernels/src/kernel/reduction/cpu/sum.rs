@@ -1,5 +1,6 @@
 //! Sums over axes, in an order that depends on the sizes alone.
 
+use super::rows::{LONGEST, sum_rows};
 use crate::array::scratch::Scratch;
 use crate::array::{Output, Strided};
 use crate::kernel::reduction::axes::{ReductionAxes, Runs};
@@ -28,6 +29,13 @@ pub fn sum_axes<'a, T: SimdReal>(
             y.fill(T::ZERO);
         }
         return;
+    }
+    if let (Some((_, n)), Some(x)) = (axes.rows().filter(|r| r.1 <= LONGEST), x.array()) {
+        let each = (PART / n).next_multiple_of(64);
+        if size < MIN_PARALLEL {
+            return sum_rows(x, n, y, output);
+        }
+        return tasks::parts(y, each, |i, y| sum_rows(&x[i * each * n..][..y.len() * n], n, y, output));
     }
     let inner = axes.inner();
     let out = ResultRows { y: y.as_mut_ptr(), x, axes: &axes, inner, output };
@@ -89,6 +97,9 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
     if y.is_empty() {
         return;
     }
+    if x.len() < SHORT && axes.reduced_last().is_none() && x.len() == axes.inner() && output == Output::Write {
+        return tasks::parts(y, SHORT / x.len() * x.len(), |_, y| repeat_row(x, y));
+    }
     // Runs of neighbours in y: each one element many times, or a row of x.
     let (inner, fill) = (axes.inner(), axes.reduced_last());
     let (size, count) = (fill.unwrap_or(inner), axes.count(true) / fill.unwrap_or(1));
@@ -118,6 +129,17 @@ pub fn broadcast<T: SimdReal>(x: &[T], from: &Shape, y: &mut [T], to: &Shape, ou
 
 /// Runs of neighbours below this size are written many in a task.
 const SHORT: usize = 1 << 14;
+
+/// Repeats a row: what is written is copied in turn.
+fn repeat_row<T: Copy>(x: &[T], y: &mut [T]) {
+    y[..x.len()].copy_from_slice(x);
+    let mut n = x.len();
+    while n < y.len() {
+        let more = n.min(y.len() - n);
+        y.copy_within(..more, n);
+        n += more;
+    }
+}
 
 /// Repeats each of x, from number `first` on and around, over `n` neighbours.
 fn repeat<T: SimdReal>(x: &[T], first: usize, n: usize, y: &mut [T], output: Output) {

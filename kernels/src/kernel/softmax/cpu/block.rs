@@ -2,6 +2,7 @@
 
 use super::{SharedOutput, WIDTH, combine, map, update};
 use crate::expr::op::{Binary, Unary};
+use crate::kernel::short_rows::RowGroup;
 use crate::simd::{self, SimdReal};
 
 /// Some neighbouring columns of the array.
@@ -14,6 +15,8 @@ pub(super) struct ColumnBlock {
     /// Elements from one place of the axis to the next.
     pub(super) stride: usize,
     pub(super) width: usize,
+    /// The rows that these columns are.
+    pub(super) turned: Option<RowGroup>,
 }
 
 impl ColumnBlock {

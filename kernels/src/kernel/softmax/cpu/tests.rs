@@ -2,9 +2,14 @@
 
 use super::*;
 
-const AXES: [Axis; 8] = [
+const AXES: [Axis; 13] = [
     Axis { outer: 3, n: 5, inner: 1 },
     Axis { outer: 1, n: 3000, inner: 1 },
+    Axis { outer: 20, n: 1, inner: 1 },
+    Axis { outer: 300, n: 3, inner: 1 },
+    Axis { outer: 70, n: 17, inner: 1 },
+    Axis { outer: 33, n: 32, inner: 1 },
+    Axis { outer: 33, n: 33, inner: 1 },
     Axis { outer: 40, n: 1000, inner: 1 },
     Axis { outer: 2, n: 4, inner: 3 },
     Axis { outer: 3, n: 7, inner: 600 },

@@ -1,0 +1,67 @@
+//! Many small planes: turned, they are one with as many channels last, and loops run across the planes.
+
+use super::{Pooling, PoolingTask, WindowIndex};
+use crate::array::{Output, scratch};
+use crate::kernel::short_rows::{are_short, each_group};
+use crate::pool::tasks::SendPtr;
+use crate::simd::SimdReal;
+
+impl Pooling {
+    /// Whether planes are turned. The places of maxima are those of turned planes, then, group by group.
+    pub(super) fn is_turned(&self) -> bool {
+        let small = self.inner == 1 && self.outer > 0 && are_short(self.outer, self.plane());
+        small && self.turned(self.outer).places() < u8::MAX as usize
+    }
+
+    /// Numbers of an input plane or of an output plane, of the larger one.
+    fn plane(&self) -> usize {
+        self.input_len().max(self.output_len()) / self.outer
+    }
+
+    fn turned(&self, planes: usize) -> Pooling {
+        Pooling { outer: 1, inner: planes, ..self.clone() }
+    }
+
+    /// As `run`.
+    pub(super) fn run_turned<T: SimdReal, I: WindowIndex>(
+        &self,
+        from: &[T],
+        to: &mut [T],
+        x: &[T],
+        places: SendPtr<I>,
+        task: PoolingTask,
+    ) {
+        let (task, output) = task.written();
+        let (input, result) = (from.len() / self.outer, to.len() / self.outer);
+        let to = SendPtr(to.as_mut_ptr());
+        let windows = self.output_len() / self.outer;
+        each_group(self.outer, self.plane(), |g| {
+            let searched = if matches!(task, PoolingTask::MaxBackward(_)) {
+                g.of_width(self.input_len() / self.outer)
+            } else {
+                g.of_width(0)
+            };
+            scratch::with(searched.size(), |turned_x| {
+                searched.turn(&x[searched.range()], turned_x);
+                let (from_at, to_at) = (g.of_width(input).range(), g.of_width(result).range());
+                // SAFETY: each group has planes of its own.
+                let to = unsafe { to.slice(to_at.start, to_at.len()) };
+                g.through(&from[from_at], to, output, |from, to| {
+                    self.turned(g.rows).run(from, to, turned_x, places.add(g.first * windows), task);
+                });
+            });
+        });
+    }
+}
+
+impl PoolingTask {
+    /// The task that writes, and what is to be done with its results.
+    fn written(self) -> (PoolingTask, Output) {
+        match self {
+            PoolingTask::MaxBackward(o) => (PoolingTask::MaxBackward(Output::Write), o),
+            PoolingTask::MaxBackwardTo(o) => (PoolingTask::MaxBackwardTo(Output::Write), o),
+            PoolingTask::SumBackward(divisor, o) => (PoolingTask::SumBackward(divisor, Output::Write), o),
+            forward => (forward, Output::Write),
+        }
+    }
+}
