@@ -120,11 +120,14 @@ def large(*shape: int) -> nn.Variable:
 
 INDICES = np.arange(2**19)[None]
 
-# What needs more than two MiB to work in.
+# What needs more than two MiB to work in, or memory for each group of rows.
 LARGE = {
     "layer normalization": lambda: F.layer_normalization(large(8, 64, 2048), None, None, batch_axis=1),
     "batch normalization": lambda: F.batch_normalization(
-        large(16, 32, 2048), None, None, leaf(np.zeros((16, 1, 2048))), leaf(np.ones((16, 1, 2048))), axes=[0, 2]
+        large(16, 64, 1024), None, None, leaf(np.zeros((16, 1, 1024))), leaf(np.ones((16, 1, 1024))), axes=[0, 2]
+    ),
+    "batch normalization of short rows": lambda: F.batch_normalization(
+        large(128, 32), None, None, leaf(np.zeros((128, 1))), leaf(np.ones((128, 1))), axes=[0]
     ),
     "long convolution": lambda: F.convolution(large(1, 4, 200_000), large(4, 4, 5), pad=(2,)),
     "mean": lambda: F.mean(large(2, 1_000_000), axis=0),

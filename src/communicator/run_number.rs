@@ -36,8 +36,9 @@ impl RunNumber {
         if self.since == told.since {
             return Some(true);
         }
-        // Where both had begun as many when they came to that place, it is one that is over here.
-        (self.of_all - self.since == told.of_all.wrapping_sub(told.since)).then_some(false)
+        // Where both had begun as many when they came to that place, an earlier one is over here.
+        let is_over = told.since < self.since && self.of_all - self.since == told.of_all.wrapping_sub(told.since);
+        is_over.then_some(false)
     }
 
     /// What `Display` has written.
@@ -125,6 +126,7 @@ mod tests {
             ("7 2 5 0:3", "7 2 6 1:4", no, yes),
             ("7 2 5 0:3", "7 1 4 1:4", no, no), // both had begun 3 runs behind the seventh collective
             ("7 2 5 0:3", "7 1 5 1:4", no, None),
+            ("7 2 5 0:3", "7 3 6 1:4", no, None),
             ("7 2 5 0:3", "7 1 0 1:4", no, None),
             ("7 2 5 0:3", "6 2 5 1:4", no, no),
             ("7 2 5 9:3", "7 2 5 1:4", no, no), // both are in group 9, and the run of the other one has no callbacks of it

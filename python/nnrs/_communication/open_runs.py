@@ -47,8 +47,9 @@ class RunNumber(NamedTuple):
             return False
         if self.since == told.since:
             return True
-        # Where both had begun as many when they came to that place, it is one that is over here.
-        return False if self.of_all - self.since == told.of_all - told.since else None
+        # Where both had begun as many when they came to that place, an earlier one is over here.
+        is_over = told.since < self.since and self.of_all - self.since == told.of_all - told.since
+        return False if is_over else None
 
 
 class RunCounts:
