@@ -33,7 +33,8 @@ def raised(error: str) -> list[str]:
     ("kill", [GONE]),
     ("exit", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
     ("raise", raised("IndexError")),
-    ("backward", [r"ValueError: a bad sample", r"rank \d ended all processes: \w+: .*a bad sample"]),
+    # The others hear the run's word, or, where they still wait, of the end.
+    ("backward", [r"ValueError: a bad sample", r"(rank \d ended all processes: \w+|backward run up): .*a bad sample"]),
     ("abort", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended all processes: it called abort"]),
     ("hang", [SILENT, r"nnrs: rank 1 of 3 is ended: rank [02] ended all processes: CommunicatorError: rank"]),
     ("group", [r"not over after 0.5 s: (rank [02] |.*; rank [02] )waits in all_reduce \(call 3, group 'world'\)"]),
