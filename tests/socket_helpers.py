@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -27,8 +29,11 @@ class Ended(NamedTuple):
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """None of those that the system gives to connections, which others might get before it is used."""
+    while True:
+        port = random.SystemRandom().randrange(10_240, 32_768)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def environment(rank: int, size: int, port: int, **more: str) -> dict[str, str]:
