@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from .._errors import CommunicatorError
 from .channel import Channel
-from .transport import Call
+from .transport import Call, Transport
 
 ASK, ANSWER, LEAVE = "ask", "answer", "leave"
 GRACE = 1.0
@@ -208,6 +208,28 @@ class Control:
         self._say(f"is ended by {signal.Signals(number).name} while it waits in {Control.latest}")
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+
+class WatchedTransport(Transport):
+    """One over whose processes a control watches."""
+
+    def __init__(self, control: Control, members: Sequence[int]) -> None:
+        self._control, self._members = control, list(members)
+
+    def waiting(self, call: Call, seconds: float) -> None:
+        self._control.waiting(call, seconds, self._members)
+
+    def finished(self, call: Call) -> None:
+        self._control.finished(call)
+
+    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
+        self._control.owes(group, count, advance)
+
+    def broken(self) -> None:
+        self._control.failed = True
+
+    def abort(self) -> None:
+        self._control.abort(1)
 
 
 def ranks_text(ranks: Sequence[int]) -> str:

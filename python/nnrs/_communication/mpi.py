@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._errors import CommunicatorError
 from .channel import Channel
-from .control import GRACE, Control, ranks_text
-from .transport import Call, Poll, Transport
+from .control import GRACE, Control, WatchedTransport, ranks_text
+from .transport import Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
@@ -80,15 +80,15 @@ _worlds: list[_Link] = []
 """Those of all processes; they are made in one order everywhere."""
 
 
-class MpiTransport(Transport):
+class MpiTransport(WatchedTransport):
     """A group of processes, as an MPI communicator of its own."""
 
     name = "mpi"
     is_interruptible = True
 
     def __init__(self, mpi: Any, link: _Link, members: Sequence[int]) -> None:
-        self._mpi, self._link, self._members = mpi, link, list(members)
-        self._comm, self._control = link.comm, link.control
+        super().__init__(link.control, members)
+        self._mpi, self._link, self._comm = mpi, link, link.comm
         self.rank, self.size, self.local_rank = self._comm.rank, self._comm.size, link.local_rank
         self.allows_threads = mpi.Query_thread() == mpi.THREAD_MULTIPLE
         link.is_taken = True
@@ -145,21 +145,6 @@ class MpiTransport(Transport):
             group.Free()
             made.append(link)
         return MpiTransport(self._mpi, link, [self._members[r] for r in ranks])
-
-    def waiting(self, call: Call, seconds: float) -> None:
-        self._control.waiting(call, seconds, self._members)
-
-    def finished(self, call: Call) -> None:
-        self._control.finished(call)
-
-    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
-        self._control.owes(group, count, advance)
-
-    def broken(self) -> None:
-        self._control.failed = True
-
-    def abort(self) -> None:
-        self._control.abort(1)
 
     def _kind(self, array: np.ndarray) -> Any:
         """MPI's type of that many bytes, so that counts are those of numbers: MPI's are of 31 bits."""

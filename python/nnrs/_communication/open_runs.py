@@ -159,6 +159,10 @@ class _Told:
         run.settled.add((self.line, self.group))
         return True
 
+    def ends_one(self, open_runs: Sequence[OpenRun], is_met: bool) -> bool:
+        """Whether it means one of these."""
+        return any([self.ends(run, is_met) for run in open_runs])
+
     def is_to_come(self, open_runs: Sequence[OpenRun]) -> bool:
         """Whether that run has yet to begin here, or a collective that belongs to it has yet to come."""
         around: OpenRun | None = None
@@ -207,7 +211,7 @@ class OpenRuns:
         """Those that go on as something is asked for."""
         found = self.open()
         for told in self._early:
-            any(told.ends(run, False) for run in found)
+            told.ends_one(found, False)
         return found
 
     def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
@@ -232,14 +236,14 @@ class OpenRuns:
         """
         for notice in notices:
             told = _Told(line, group, notice, name)
-            if not any([told.ends(run, is_met) for run in self.open()]) and told.is_to_come(self.open()):
+            if not told.ends_one(self.open(), is_met) and told.is_to_come(self.open()):
                 self._early.append(told)
 
     def recall(self, line: Line, group: str) -> None:
         """What was told in a group too early meets a collective now."""
         for told in self._early:
             if (told.line, told.group) == (line, group):
-                any([told.ends(run, True) for run in self.open()])
+                told.ends_one(self.open(), True)
 
     def _begin(self, run: int) -> OpenRun:
         self._early = [told for told in self._early if told.is_to_come(self.open())]

@@ -8,17 +8,17 @@ import signal
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from .._errors import CommunicatorError
 from . import reductions
 from .channel import Channel
-from .control import GRACE, Control, aborted_text, died_text, ranks_text, say
+from .control import GRACE, Control, WatchedTransport, aborted_text, died_text, ranks_text, say
 from .mesh import ABORT, WORD, Mesh, as_bytes
 from .rendezvous import Place, meet
-from .transport import Call, Poll, Transport
+from .transport import Poll, Transport
 
 _INIT = 2
 """The group of the moves in which all processes come to `init`; that of a transport is a larger number."""
@@ -109,15 +109,15 @@ class _Process:
 _process: _Process | None = None
 
 
-class SocketTransport(Transport):
+class SocketTransport(WatchedTransport):
     """A group of processes, with messages of its own over the connections that all groups share."""
 
     name = "sockets"
     allows_threads = True
 
     def __init__(self, world: _World, members: Sequence[int], path: str) -> None:
-        self._world, self._members, self._path = world, list(members), path
-        self._mesh, self._control = world.mesh, world.control
+        super().__init__(world.control, members)
+        self._world, self._mesh, self._path = world, world.mesh, path
         self.rank, self.size, self.local_rank = self._members.index(self._mesh.rank), len(members), world.local_rank
         self._group = int.from_bytes(hashlib.blake2b(path.encode(), digest_size=8).digest(), "little") | 1 << 63
         self._moves = self._subsets = 0
@@ -163,21 +163,6 @@ class SocketTransport(Transport):
         if self.rank not in ranks:
             return None
         return SocketTransport(self._world, [self._members[r] for r in ranks], f"{self._path}/{self._subsets}")
-
-    def waiting(self, call: Call, seconds: float) -> None:
-        self._control.waiting(call, seconds, self._members)
-
-    def finished(self, call: Call) -> None:
-        self._control.finished(call)
-
-    def owes(self, group: str, count: int, advance: Callable[[], None]) -> None:
-        self._control.owes(group, count, advance)
-
-    def broken(self) -> None:
-        self._control.failed = True
-
-    def abort(self) -> None:
-        self._control.abort(1)
 
     def _others(self) -> Iterator[int]:
         """All but this one; each process begins with another one."""
