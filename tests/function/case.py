@@ -153,6 +153,22 @@ def normal(*shape: int, mean: float = 0.0, scale: float = 1.0) -> Maker:
     return lambda rng: mean + scale * rng.standard_normal(shape)
 
 
+def large_numbers(*shapes: tuple[int, ...], others: int = 2, args: dict[str, Any] | None = None) -> list[Case]:
+    """Cases of a normalization with numbers whose squares are beyond float; `others` inputs behind x are None."""
+    return [
+        Case(
+            inputs=[normal(*shape, scale=1e30), *[None] * others],
+            args=args or {},
+            differentiable=False,
+            types=("float", "double", "bfloat16"),
+            name=f"large numbers, {shape}",
+            oracle=False,
+            reason="NNabla gives NaN",
+        )
+        for shape in shapes
+    ]
+
+
 def uniform(low: float, high: float, *shape: int) -> Maker:
     """Uniform numbers, at least low and less than high."""
     return lambda rng: rng.uniform(low, high, shape)
