@@ -7,7 +7,7 @@
 //! Without a file it makes a small one first. Inputs are filled with ones here; a server would write its requests there.
 
 use nnrs::nnp::{NetworkToSave, Nnp};
-use nnrs::{Result, Variable, functions as f, parameter, parametric as pf};
+use nnrs::{Error, Result, Variable, functions as f, parameter, parametric as pf};
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<()> {
@@ -20,8 +20,12 @@ fn main() -> Result<()> {
     let nnp = Nnp::open(&path)?;
     let names = nnp.network_names();
     println!("networks: {}", names.join(", "));
-    let name = arguments.next().or_else(|| names.first().map(|n| n.to_string())).unwrap_or_default();
-    let outputs = serve(&nnp, &name, arguments.next().and_then(|n| n.parse().ok()))?;
+    let Some(name) = arguments.next().or_else(|| names.first().map(|n| n.to_string())) else {
+        return Err(Error::arg("model.nnp", "a file with a network").actual(format!("{}", path.display())));
+    };
+    let is_wrong = |text: &str| Error::arg("batch size", "a number").actual(format!("'{text}'"));
+    let batch_size = arguments.next().map(|n| n.parse().map_err(|_| is_wrong(&n))).transpose()?;
+    let outputs = serve(&nnp, &name, batch_size)?;
     outputs.iter().for_each(|(name, y)| println!("{name}: {} {:?}", y.shape(), first(y)));
     if given.is_none() {
         std::fs::remove_file(&path)?;

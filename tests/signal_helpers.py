@@ -36,7 +36,8 @@ def raising_at(at, error, modules=("nnrs",)):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
-            trace.seen += last.get(frame, "").startswith(PLACES)
+            before = last.get(frame, "")
+            trace.seen += before.startswith(PLACES) and not before.startswith("CALL_INTRINSIC")
             last[frame] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
             if trace.seen == at:
                 sys.settrace(None)
@@ -45,4 +46,5 @@ def raising_at(at, error, modules=("nnrs",)):
         return trace
 
     trace.seen = 0
+    sys._getframe().f_trace_opcodes = True  # CPython 3.12 looks for this when the trace is set, and not after
     return trace

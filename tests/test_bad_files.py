@@ -324,9 +324,8 @@ def test_what_is_wrong_with_an_open_file_is_an_error_of_ours(parameters):
         with pytest.raises(TypeError, match="argument 'filenames': expected a file whose read.. gives bytes, got") as e:
             load(file, extension=".protobuf")
         assert isinstance(e.value, nn.Error)
-    with pytest.raises(
-        TypeError, match="^load_parameters: argument 'path': expected a path for '.safetensors', got"
-    ) as e:
+    wrong = "^load_parameters: argument 'path': cannot read the open file as '.safetensors': it has only 0 bytes"
+    with pytest.raises(ValueError, match=wrong) as e:
         nn.load_parameters(io.BytesIO(b""), extension=".safetensors")
     assert str(e.value).count("load_parameters") == 1
 
@@ -358,3 +357,12 @@ def test_files_that_can_only_be_read(folder, parameters, name, opened):
             assert [v.d.tolist() for v in nn.get_parameters().values()] == [[[0, 1, 2], [3, 4, 5]]]
         getattr(file, "close", str)()
     nn.load_parameters(path)
+
+
+def test_a_safetensors_file_that_can_only_be_read(folder, parameters):
+    path = folder / "a.safetensors"
+    nn.save_parameters(path)
+    nn.clear_parameters()
+    with piped(path) as file:
+        nn.load_parameters(file, extension=".safetensors")
+    assert [v.d.tolist() for v in nn.get_parameters().values()] == [[[0, 1, 2], [3, 4, 5]]]

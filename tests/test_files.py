@@ -108,13 +108,14 @@ def test_no_parameters_at_all(path):
     assert contents() == {}
 
 
-def test_h5_through_an_open_file():
+@pytest.mark.parametrize("kind", [".h5", ".safetensors"])
+def test_types_are_kept_through_an_open_file(kind):
     make(values())
     buffer = io.BytesIO()
-    nn.save_parameters(buffer, extension=".h5")
+    nn.save_parameters(buffer, extension=kind)
+    assert buffer.tell() == 0
     nn.clear_parameters()
-    buffer.seek(0)
-    nn.load_parameters(buffer, extension=".h5")
+    nn.load_parameters(buffer, extension=kind)
     assert contents() == expected(values())
 
 

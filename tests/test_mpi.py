@@ -32,6 +32,11 @@ def test_backward_runs_that_fail_on_some_are_told_to_all():
     assert mpirun(3, "failed_runs", 2, 40).count("is well") == 3
 
 
+@pytest.mark.parametrize("in_threads", [("01", ""), ("1", ""), ("", "01")])
+def test_a_failed_run_of_which_another_communicator_was_not_told(in_threads):
+    assert mpirun(2, "two_communicators", *in_threads).count("is well") == 2
+
+
 @pytest.mark.long
 def test_many_random_programs_are_numpys():
     assert mpirun(3, "random_program", 3, 400, timeout=600).count("is well") == 3

@@ -213,7 +213,7 @@ def test_a_number_fills_in_new_memory(number):
     assert x.grad.zeroing
 
 
-@pytest.mark.parametrize("odd", [np.complex64(1), np.datetime64("2020"), np.timedelta64(3)])
+@pytest.mark.parametrize("odd", [np.complex64(1), np.datetime64("2020"), np.timedelta64(3, "s")])
 def test_numbers_of_other_kinds(odd):
     x = leaf([1])
     with pytest.raises(nn.Error):

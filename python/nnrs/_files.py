@@ -11,7 +11,9 @@ import contextlib
 import io
 import os
 import stat
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar, Union
 
 import numpy as np
@@ -171,10 +173,22 @@ def write_parameters(function: str, target: PathOrFile, extension: str | None, p
     if ext in NNABLA:
         write_bytes(function, target, ext, _core.write_nnabla({}, list(params), list(params.values()), ext, ".h5", []))
         return
-    if not is_path(target):
-        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(target)))
-    with atomic_path(target, wait_for_disk=True) as temporary:  # type: ignore[arg-type]
-        _core.write_parameters(temporary, list(params), list(params.values()))
+    if is_path(target):
+        with atomic_path(target, wait_for_disk=True) as temporary:  # type: ignore[arg-type]
+            _core.write_parameters(temporary, list(params), list(params.values()))
+        return
+    with _plain_file(b"") as path:
+        _core.write_parameters(path, list(params), list(params.values()))
+        write_bytes(function, target, ext, Path(path).read_bytes())
+
+
+@contextlib.contextmanager
+def _plain_file(data: bytes) -> Iterator[str]:
+    """A file for what reads and writes files alone; it is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "parameters.safetensors")
+        path.write_bytes(data)
+        yield str(path)
 
 
 def write_bytes(function: str, target: PathOrFile, ext: str, data: bytes, argument: str = "path") -> None:
@@ -241,9 +255,10 @@ def read_parameters(function: str, source: PathOrFile, extension: str | None) ->
     ext = file_extension(function, source, extension)
     if ext in NNABLA:
         return read_nnabla(function, source, ext).parameters
-    if not is_path(source):
-        raise ArgumentTypeError(message(function, "path", "a path for '.safetensors'", describe(source)))
-    return read_whole(function, source, ext, lambda _, path: _core.read_parameters(path))
+    if is_path(source):
+        return read_whole(function, source, ext, lambda _, path: _core.read_parameters(path))
+    with _plain_file(_bytes_of(function, source, ext, "path")) as path:
+        return read_whole(function, source, ext, lambda *_: _core.read_parameters(path))
 
 
 def read_whole(function: str, source: Any, ext: str, read: Callable[[str, Any], T], argument: str = "path") -> T:

@@ -332,7 +332,7 @@ def save_parameters(path: Any, params: dict[str, Any] | None = None, extension: 
 
     Args:
         path: Path that ends in '.h5', '.safetensors', '.protobuf', '.nntxt', '.prototxt' or '.nnp', or a file open for
-            binary writing (not '.safetensors'), which is at its beginning afterwards.
+            binary writing, which is at its beginning afterwards.
         params: Dict from names to Variables; by default all of the current scope.
         extension: The format, needed for an open file.
 
@@ -360,7 +360,7 @@ def load_parameters(path: Any, proto: Any = None, needs_proto: bool = False, ext
 
     Args:
         path: Path that ends in '.h5', '.safetensors', '.protobuf', '.nntxt', '.prototxt' or '.nnp', or a file open for
-            binary reading (not '.safetensors').
+            binary reading.
         proto: A message to add to; by default a new one.
         needs_proto: Whether the message has the parameters of an '.h5', too.
         extension: The format, needed for an open file.

@@ -1,7 +1,8 @@
 //! The word with which each collective begins: ranks that ask for different things, or for different shapes, get an error
 //! that says so, and no hang.
 
-use super::run_number::{OfGroups, RunNumber, groups_text, read_groups};
+use super::run_number::RunNumber;
+use super::standing::{LateRun, Standing};
 use super::transport::{Transport, block_cuts};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -42,11 +43,7 @@ impl Notice {
 
     /// What a collective of that group ends with that meets it.
     pub(super) fn error(&self, name: &str, group: &str) -> Error {
-        let (rank, why) = (self.rank, &self.why);
-        let text = format!("rank {rank} of group '{group}' has given its backward run up: {why}");
-        Error::new(ErrorKind::Argument, text)
-            .function(format!("Communicator::{name}"))
-            .hint("gradients of this run are missing: leave the step out on all ranks")
+        given_up(self.rank, &self.why, name, group)
     }
 
     /// The end, where it cannot be said whether a collective that meets it belongs to that run.
@@ -60,6 +57,20 @@ impl Notice {
             .function(format!("Communicator::{name}"))
             .hint("give both a callback of one group, which may have no gradients")
     }
+}
+
+impl LateRun<'_> {
+    /// What a collective of that group ends with, of those who are within the run.
+    pub(super) fn error(&self, name: &str, group: &str) -> Error {
+        given_up(self.rank, self.why, name, group)
+    }
+}
+
+fn given_up(rank: usize, why: &str, name: &str, group: &str) -> Error {
+    let text = format!("rank {rank} of group '{group}' has given its backward run up: {why}");
+    Error::new(ErrorKind::Argument, text)
+        .function(format!("Communicator::{name}"))
+        .hint("gradients of this run are missing: leave the step out on all ranks")
 }
 
 /// Why a collective stops.
@@ -80,27 +91,34 @@ impl From<Error> for Stop {
 ///
 /// What another rank says of a run that it has given up takes the place of one of its collectives, which any of the others
 /// may meet. `hear` notes it, and gives the error for a collective that belongs to that run; one that does not is said once
-/// more. Where there is no such notice, `hear` notes how many runs each rank had begun (`counts`) when it asked.
+/// more. Where there is no such notice, `hear` notes how many runs each rank had begun when it asked. Those that have not told
+/// of a failed run say so with their next collective: who is in a run then that is over for them ends it, and who is not says
+/// the same once more.
 pub(super) fn agree(
     t: &dyn Transport,
     name: &str,
     said: &str,
-    counts: &OfGroups,
-    hear: impl Fn(&[Notice], &[OfGroups]) -> Result<Option<Error>>,
+    standing: &Standing,
+    hear: impl Fn(&[Notice], Option<&LateRun>, &[Standing]) -> Result<Option<Error>>,
 ) -> Result<(), Stop> {
     if t.size() == 1 {
         return Ok(());
     }
     loop {
-        let Some(both) = exchange_texts(t, &format!("{name} of {said}"), counts)? else { return Ok(()) };
-        let (texts, counted): (Vec<String>, Vec<OfGroups>) = both.into_iter().unzip();
+        let Some(both) = exchange_texts(t, &format!("{name} of {said}"), standing)? else { return Ok(()) };
+        let (texts, standings): (Vec<String>, Vec<Standing>) = both.into_iter().unzip();
         let others = texts.iter().enumerate().filter(|(rank, _)| *rank != t.rank());
         let notices: Vec<Notice> = others.filter_map(|(rank, text)| Notice::read(rank, text)).collect();
-        let error = hear(&notices, if notices.is_empty() { &counted } else { &[] })?;
+        let is_said = notices.is_empty() && !said.starts_with(NOTICE);
+        let late = if is_said { LateRun::find(name, &standings)? } else { None };
+        let error = hear(&notices, late.as_ref(), if notices.is_empty() { &standings } else { &[] })?;
         if said.starts_with(NOTICE) {
             return Ok(());
         }
-        if notices.is_empty() {
+        if is_said && late.is_none() {
+            if texts.iter().all(|text| *text == texts[0]) {
+                return Ok(());
+            }
             return Err(Stop::Disagreement(disagreement(t.rank(), name, texts)));
         }
         if let Some(error) = error {
@@ -109,13 +127,14 @@ pub(super) fn agree(
     }
 }
 
-/// What all say, where that is not the same, and how many runs each had begun.
-fn exchange_texts(t: &dyn Transport, text: &str, counts: &OfGroups) -> Result<Option<Vec<(String, OfGroups)>>> {
-    let digests = exchange(t, digest(text.as_bytes()))?;
+/// What all say, and where they are, where that is not the same.
+fn exchange_texts(t: &dyn Transport, text: &str, standing: &Standing) -> Result<Option<Vec<(String, Standing)>>> {
+    let told = standing.failed.as_ref().map(|_| format!("{text}\n{:?}", standing.position));
+    let digests = exchange(t, digest(told.as_deref().unwrap_or(text).as_bytes()))?;
     if digests.iter().all(|d| *d == digests[0]) {
         return Ok(None);
     }
-    let mut own = format!("{}\n", groups_text(counts)).into_bytes();
+    let mut own = format!("{}\n", standing.text()).into_bytes();
     own.extend_from_slice(&text.as_bytes()[..text.len().min(MOST_TEXT)]);
     let lengths = exchange(t, own.len() as u64)?;
     let longest = lengths.iter().copied().max().unwrap_or(0).min(2 * MOST_TEXT as u64) as usize;
@@ -125,8 +144,8 @@ fn exchange_texts(t: &dyn Transport, text: &str, counts: &OfGroups) -> Result<Op
     let shown = |rank: usize| {
         let length = longest.min(lengths[rank] as usize);
         let both = String::from_utf8_lossy(&texts[rank * longest..][..length]);
-        let (counts, text) = both.split_once('\n').unwrap_or_default();
-        (text.to_string(), read_groups(counts).unwrap_or_default())
+        let (standing, text) = both.split_once('\n').unwrap_or_default();
+        (text.to_string(), Standing::read(standing).unwrap_or_default())
     };
     Ok(Some((0..t.size()).map(shown).collect()))
 }

@@ -5,10 +5,12 @@ use super::arrays::KeptMemory;
 use super::line::{CollectiveLine, CollectiveTicket};
 use super::open_runs::{OpenRun, OpenRuns};
 use super::run_number::OfGroups;
+use super::standing::{self, LateRun, Standing};
 use super::transport::Transport;
 use super::worker::{TaskGroup, Worker};
 use nnrs_kernels::error::{Error, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The group of all ranks.
 pub const WORLD: &str = "world";
@@ -36,6 +38,8 @@ pub(super) struct Membership {
     pub(super) runs: OpenRuns,
     /// What this rank says of runs that it has given up, and has not yet said.
     pub(super) notices: Arc<TaskGroup>,
+    /// Of how many failed runs of this rank each group knows, also of those with no callback of this communicator's.
+    told: Mutex<HashMap<usize, u64>>,
 }
 
 /// What a collective of a group is, for the word with which it begins.
@@ -53,6 +57,8 @@ pub(super) struct CollectivePlace {
     runs: Vec<Arc<OpenRun>>,
     /// How many runs had begun.
     counts: OfGroups,
+    /// Those of the thread.
+    position: Vec<(u64, u64)>,
     is_notice: bool,
 }
 
@@ -60,8 +66,9 @@ impl Membership {
     pub(super) fn new(world: Arc<dyn Transport>) -> Membership {
         let ranks = (0..world.size()).collect();
         let all = GroupMember { name: WORLD.into(), number: 0, ranks, transport: Some(world.clone()) };
+        let told = Mutex::new([(0, standing::failed(world.rank()).count)].into());
         let (line, memory, worker, runs, notices) = Default::default();
-        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices }
+        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told }
     }
 
     pub(super) fn groups(&self) -> Vec<GroupMember> {
@@ -85,7 +92,12 @@ impl Membership {
     pub(super) fn add(&self, name: Arc<str>, ranks: Vec<usize>, transport: Option<Arc<dyn Transport>>) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let number = groups.len();
+        self.told().insert(number, standing::failed(self.world.rank()).count);
         groups.push(GroupMember { name, number, ranks, transport });
+    }
+
+    fn told(&self) -> MutexGuard<'_, HashMap<usize, u64>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs the moves of a collective, if this rank is in the group, when all of its ranks have said the same.
@@ -116,7 +128,8 @@ impl Membership {
         if let Some(t) = &group.transport {
             t.be_patient(false);
         }
-        Ok(CollectivePlace { ticket: self.line.ticket(name, &group.name, false)?, runs, counts, is_notice: false })
+        let (ticket, position) = (self.line.ticket(name, &group.name, false)?, standing::position());
+        Ok(CollectivePlace { ticket, runs, counts, position, is_notice: false })
     }
 
     /// Runs the moves of a collective that stands in the line, once all agree on it; but where one of the backward runs has
@@ -129,7 +142,8 @@ impl Membership {
     ) -> Result<R> {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
-        let CollectivePlace { ticket, runs, counts, is_notice } = place;
+        let CollectivePlace { ticket, runs, counts, position, is_notice } = place;
+        let numbers: Vec<u64> = position.iter().map(|(_, number)| *number).collect();
         let check = || runs.iter().try_for_each(|run| run.check());
         let is_wanted = || {
             if !runs.is_empty() {
@@ -137,18 +151,26 @@ impl Membership {
             }
             check()
         };
-        let hear = |notices: &[Notice], counted: &[OfGroups]| {
+        let hear = |notices: &[Notice], late: Option<&LateRun>, all: &[Standing]| {
             self.runs.hear((group.number, &group.name), name, notices, &self.places(), !is_notice)?;
             if !is_notice {
                 // A notice meets others that have come further.
                 let begun = notices.iter().filter_map(|n| n.path.first()).map(|number| &number.of_groups);
-                begun.chain(counted).for_each(|others| self.runs.catch_up(others));
+                begun.chain(all.iter().map(|s| &s.counts)).for_each(|others| self.runs.catch_up(others));
             }
-            Ok(check().err())
+            let Some(late) = late.filter(|late| late.position == numbers) else { return Ok(check().err()) };
+            let error = late.error(name, &group.name);
+            let is_over = |run: &OpenRun| position[late.level..].iter().any(|(over, _)| *over == run.run);
+            runs.iter().filter(|run| is_over(run)).for_each(|run| run.settle(group.number, Some(&error)));
+            Ok(Some(error))
         };
         let number = ticket.number();
         ticket.run(t, self.world.rank(), is_wanted, || {
-            let agreed = agree(t, name, said, &counts, hear).map_err(|stop| match stop {
+            let failed = standing::failed(self.world.rank());
+            let is_told = is_notice || self.told().get(&group.number).is_none_or(|told| *told == failed.count);
+            let why = (!is_told).then_some(failed.why);
+            let standing = Standing { counts, position: numbers.clone(), failed: why };
+            let agreed = agree(t, name, said, &standing, hear).map_err(|stop| match stop {
                 // Who has left hears nothing, and nobody here waits for him.
                 Stop::Failure(e) if is_notice => Stop::Disagreement(e),
                 stop => stop,
@@ -158,6 +180,9 @@ impl Membership {
             }
             agreed?;
             self.line.note_agreed(number);
+            if !is_notice {
+                self.told().insert(group.number, failed.count);
+            }
             let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
             moves(t, &mut memory).map_err(Stop::Failure)
         })
@@ -175,13 +200,16 @@ impl Membership {
             return;
         }
         let own = self.places().into_keys().collect();
+        let failed = standing::note_failed(self.world.rank(), run.run, why);
         for group in self.groups() {
+            self.told().entry(group.number).and_modify(|told| *told += u64::from(*told + 1 == failed));
             let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {
                 continue;
             };
             let Ok(ticket) = self.line.ticket(name, &group.name, true) else { return };
             t.be_patient(true);
-            let place = CollectivePlace { ticket, runs: vec![], counts: OfGroups::default(), is_notice: true };
+            let (runs, counts, position) = Default::default();
+            let place = CollectivePlace { ticket, runs, counts, position, is_notice: true };
             let (members, said) = (self.clone(), Notice::text(&run.path(group.number), &own, why));
             let say = move || {
                 let asked = Asked { name, group: &group, said: &said, run: None };

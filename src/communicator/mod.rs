@@ -54,6 +54,7 @@ mod packs;
 mod reductions;
 mod rows;
 mod run_number;
+mod standing;
 #[cfg(feature = "python")]
 mod sum_over_gpus;
 mod sync_batch_normalization;

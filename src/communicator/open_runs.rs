@@ -8,6 +8,7 @@
 use super::agreement::Notice;
 use super::packs::PlannedPacks;
 use super::run_number::{Begun, OfGroups, RunCounts, RunNumber};
+use super::standing;
 use super::worker::TaskGroup;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A backward run that goes on, with callbacks of one communicator. Where ranks disagree on one collective of it, all of it
 /// ends, with one error. Groups are numbered by their place among all.
 pub(super) struct OpenRun {
-    run: u64,
+    pub(super) run: u64,
     around: Option<Arc<OpenRun>>,
     /// Of each group: where it begins.
     places: BTreeMap<usize, Begun>,
@@ -230,6 +231,7 @@ impl OpenRuns {
         }
         let is_free = |n: &usize| !state.callbacks.iter().any(|c| c.group == group && c.number == *n);
         let number = (0..state.callbacks.len()).find(is_free).unwrap_or(state.callbacks.len());
+        standing::join(run);
         let made = Arc::new(OpenCallback { run: joined, group, number });
         state.callbacks.push(made.clone());
         made
@@ -237,7 +239,8 @@ impl OpenRuns {
 
     /// A callback has come to the end of its run.
     pub(super) fn leave(&self, callback: &Arc<OpenCallback>) {
-        self.lock().callbacks.retain(|c| !Arc::ptr_eq(c, callback));
+        let gone = self.lock().callbacks.extract_if(.., |c| Arc::ptr_eq(c, callback)).count();
+        (0..gone).for_each(|_| standing::leave(callback.run.run));
     }
 
     /// Others have given runs up, which they say in a group. `is_met`: whether what has met that is a collective of the program,

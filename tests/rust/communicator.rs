@@ -5,6 +5,7 @@ mod faults;
 mod programs;
 mod synchronized;
 mod training;
+mod two_communicators;
 
 use nnrs::communicator::{AllReduceOptions, CallbackOptions, Communicator, GradientReduction, Threads, WORLD};
 use nnrs::dtype::Element;

@@ -186,7 +186,8 @@ impl Storage {
     /// more of a number's digits than an array of floats has.
     pub fn settle(&self, cell: &mut Option<PlanContent>, gpu: &'static dyn Device, double: bool) -> Result<()> {
         let (content, dtype) = self.look();
-        let old = cell.as_ref().and_then(|k| k.block(dtype)).filter(|b| b.is_free()).cloned();
+        // Another thread may have given the array another shape since.
+        let old = cell.as_ref().and_then(|k| k.block(dtype)).filter(|b| b.is_free() && self.holds(b, dtype)).cloned();
         let new = match &content {
             number if number.number().is_some_and(|v| survives(v, dtype, double)) => self.put(number, old, dtype)?,
             Content::Bytes(b) if b.is_unseen_on_host() => match old {
@@ -228,9 +229,17 @@ impl Storage {
         Ok(to)
     }
 
-    /// Makes the content what it was.
+    /// True if the block has this storage's elements in `dtype`, and no more.
+    fn holds(&self, block: &Block, dtype: DType) -> bool {
+        block.asked() == self.size() * dtype.size()
+    }
+
+    /// Makes the content what it was; not one of another size, of an array that another thread has given another shape since.
     #[inline]
     pub fn restore(&self, k: &ContentSnapshot) {
+        if matches!(&k.content, Content::Bytes(b) if !self.holds(b, k.dtype)) {
+            return;
+        }
         let (dtype, content) = (k.dtype, k.content.clone());
         self.replace(dtype, content, k.cleared, k.shared);
         self.state().lost = k.lost;

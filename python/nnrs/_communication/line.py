@@ -16,8 +16,8 @@ from contextlib import suppress
 
 from .._errors import CommunicatorError, DeviceError, Error
 from .._interrupts import is_of_handler
-from .agreement import DisagreementError, Notice, agree, notice_text
-from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, runs_here
+from .agreement import DisagreementError, LateRun, Notice, Standing, agree, notice_text
+from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, failed_runs, runs_here
 from .reductions import Steps, thread
 from .transport import Alone, Call, Poll, Transport
 
@@ -68,6 +68,8 @@ class Line:
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._agreed: dict[str, int] = {}
+        self._told: dict[str, int] = {}
+        """Of how many failed runs of this process each group knows."""
         self._lock = threading.RLock()
         self._failed: CommunicatorError | None = None
         self._stuck: list[Steps] = []
@@ -84,6 +86,7 @@ class Line:
             self.runs.add(self)
         if transport.size > 1:
             self.groups[group] = transport
+            self._told[group] = failed_runs.count
 
     def begin(self) -> OpenRuns:
         """Something is asked for: the thread that does it stands for the process, until another one does so."""
@@ -153,8 +156,10 @@ class Line:
         run.is_given_up = True
         if run.around is not None and run.around.error is not None:
             return  # which ends too, and says so
+        noted = failed_runs.note(why)
         for line in self.runs.lines():
             for group, transport in list(line.groups.items()):
+                line._told[group] += line._told[group] == noted - 1
                 if (line, group) not in run.settled:
                     text = notice_text(run.path(line, group), sorted(line.groups), why)
                     with suppress(CommunicatorError):  # of one that has ended
@@ -178,17 +183,28 @@ class Line:
 
     def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Steps:
         counts, group = dict(self.counts.of_groups), made.call.group
+        position = [run.number_here for run in made.runs]
 
-        def hear(notices: Sequence[Notice], counted: Sequence[dict[str, int]]) -> DisagreementError | None:
+        def hear(
+            notices: Sequence[Notice], late: LateRun | None, counted: Sequence[Mapping[str, int]]
+        ) -> DisagreementError | None:
             self.runs.hear(self, group, made.call.name, notices, not made.is_notice)
+            if late is not None and late.position == position:
+                for over in made.runs[late.level :]:
+                    over.error = over.error or late.error(made.call.name, group)
+                    over.settled.add((self, group))
             if not made.is_notice:  # which others may meet that have not come as far
                 for begun in (*(n.begun() for n in notices), *counted):
                     self._catch_up(begun)
             return made.given_up()
 
         def run() -> Steps:
-            yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
+            failed = failed_runs.count
+            is_told = made.is_notice or self._told.get(group, failed) == failed
+            standing = Standing(counts, position, None if is_told else failed_runs.why)
+            yield from agree(made.transport, made.call.name, said, standing, hear, lambda: self._count(made))
             if not made.is_notice:
+                self._told[group] = failed
                 self._agreed[group], made.is_agreed = self._agreed.get(group, 0) + 1, True
             yield from steps()
 

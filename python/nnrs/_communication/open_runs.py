@@ -80,8 +80,11 @@ class OpenRun:
     Where processes disagree on one collective of it, all of it ends, with one error.
     """
 
-    def __init__(self, run: int, around: OpenRun | None) -> None:
+    def __init__(self, run: int, around: OpenRun | None, number_here: int) -> None:
         self.run, self.around = run, around
+        self.number_here = number_here
+        """Among those of the thread within the one around it."""
+        self.begun_within = 0
         self._begun: dict[Line, dict[str, tuple[int, int, int]]] = {}
         self._numbers: dict[Line, dict[str, int]] = {}
         self._within: dict[Line, RunCounts] = {}
@@ -186,6 +189,8 @@ class OpenRuns:
 
     def __init__(self) -> None:
         self.callbacks: list[OpenCallback] = []
+        self.begun_within = 0
+        """How many have begun within no other one."""
         self._early: list[_Told] = []
         """Of runs that have not begun here: words of several groups overtake each other."""
         self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
@@ -249,7 +254,9 @@ class OpenRuns:
         self._early = [told for told in self._early if told.is_to_come(self.open())]
         # A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         around = next((r for r in reversed(self.open()) if r.run), None) if run else None
-        made = OpenRun(run, around)
+        outer = around or self
+        outer.begun_within += 1
+        made = OpenRun(run, around, outer.begun_within)
         for line in self.lines():
             made.begin(line)
         return made
@@ -261,6 +268,23 @@ class _Here(threading.local):
 
 
 _here = _Here()
+
+
+class FailedRuns:
+    """How many runs have failed in this process, and why the last one did."""
+
+    def __init__(self) -> None:
+        self.count, self.why = 0, ""
+        self._lock = threading.Lock()
+
+    def note(self, why: str) -> int:
+        """One more; the count with it."""
+        with self._lock:
+            self.count, self.why = self.count + 1, why
+            return self.count
+
+
+failed_runs = FailedRuns()
 
 
 def runs_here() -> OpenRuns:
