@@ -1,5 +1,7 @@
-"""A backward run that fails on one rank, with callbacks of one communicator; its hook sums by another one, which then another
-thread uses. The arguments are the ranks that train in a thread of their own, and those that evaluate in one."""
+"""A backward run that fails on one rank, with callbacks of one communicator; its hook sums by another one, which
+another thread uses afterwards. The arguments are the ranks that train in a thread of their own, and those that
+evaluate in one.
+"""
 
 from __future__ import annotations
 
