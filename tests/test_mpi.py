@@ -32,7 +32,7 @@ def test_backward_runs_that_fail_on_some_are_told_to_all():
     assert mpirun(3, "failed_runs", 2, 40).count("is well") == 3
 
 
-@pytest.mark.parametrize("in_threads", [("01", ""), ("1", ""), ("", "01")])
+@pytest.mark.parametrize("in_threads", [("01", ""), ("1", ""), ("", "01"), ("01", "", "new")])
 def test_a_failed_run_of_which_another_communicator_was_not_told(in_threads):
     assert mpirun(2, "two_communicators", *in_threads).count("is well") == 2
 

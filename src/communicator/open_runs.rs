@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct OpenRun {
     pub(super) run: u64,
     around: Option<Arc<OpenRun>>,
+    /// Among all within the one around it.
+    number: u64,
     /// Of each group: where it begins.
     places: BTreeMap<usize, Begun>,
     /// What was sent.
@@ -68,7 +70,7 @@ impl OpenRun {
     }
 
     /// Which it is, in a word of that group.
-    fn number(&self, group: usize) -> RunNumber {
+    fn number_in(&self, group: usize) -> RunNumber {
         let (place, since, of_all) = self.places.get(&group).copied().unwrap_or_default();
         RunNumber { place, since, of_all, of_groups: self.lock().numbers.clone() }
     }
@@ -76,7 +78,7 @@ impl OpenRun {
     /// The same, and before it those around it.
     pub(super) fn path(&self, group: usize) -> Vec<RunNumber> {
         let mut path = self.around.as_ref().map_or(vec![], |run| run.path(group));
-        path.push(self.number(group));
+        path.push(self.number_in(group));
         path
     }
 }
@@ -152,9 +154,9 @@ impl OpenRunsState {
         self.early = early.into_iter().filter(|told| self.is_to_come(told, places)).collect();
         // A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         let around = self.open().into_iter().rfind(|r| run > 0 && r.run > 0);
-        let places = self.count(around.as_deref(), |counts| counts.begin(places));
+        let (places, number) = self.count(around.as_deref(), |counts| (counts.begin(places), counts.of_all));
         let (tasks, plans, state) = Default::default();
-        Arc::new(OpenRun { run, around, places, tasks, plans, state })
+        Arc::new(OpenRun { run, around, number, places, tasks, plans, state })
     }
 
     /// What `work` does with the counts of runs within another one, or within none.
@@ -189,7 +191,7 @@ impl OpenRunsState {
             if self.count(around.as_deref(), is_after) {
                 return true;
             }
-            match run.filter(|run| run.number(told.group).means(number, both, false) == Some(true)) {
+            match run.filter(|run| run.number_in(told.group).means(number, both, false) == Some(true)) {
                 Some(run) => around = Some(run),
                 None => return false,
             }
@@ -231,7 +233,7 @@ impl OpenRuns {
         }
         let is_free = |n: &usize| !state.callbacks.iter().any(|c| c.group == group && c.number == *n);
         let number = (0..state.callbacks.len()).find(is_free).unwrap_or(state.callbacks.len());
-        standing::join(run);
+        standing::join(run, joined.number);
         let made = Arc::new(OpenCallback { run: joined, group, number });
         state.callbacks.push(made.clone());
         made

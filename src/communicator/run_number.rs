@@ -74,7 +74,7 @@ pub(super) fn read_groups(text: &str) -> Option<OfGroups> {
 /// How many runs have begun within another one, or within none.
 #[derive(Default)]
 pub(super) struct RunCounts {
-    of_all: u64,
+    pub(super) of_all: u64,
     /// With callbacks of each group.
     pub(super) of_groups: OfGroups,
     behind: BTreeMap<usize, (u64, u64)>,

@@ -10,46 +10,33 @@ use std::sync::{Mutex, PoisonError};
 /// A backward run of a thread, with callbacks of any communicators.
 struct RunHere {
     run: u64,
-    /// Among those within the one around it.
     number: u64,
-    begun_within: u64,
     callbacks: usize,
 }
 
-#[derive(Default)]
-struct RunsHere {
-    open: Vec<RunHere>,
-    begun: u64,
-}
-
 thread_local! {
-    static HERE: RefCell<RunsHere> = RefCell::default();
+    static HERE: RefCell<Vec<RunHere>> = const { RefCell::new(vec![]) };
 }
 
-/// A callback joins a run.
-pub(super) fn join(run: u64) {
-    HERE.with_borrow_mut(|here| match here.open.iter_mut().find(|r| r.run == run) {
+/// A callback joins a run. `number`: of the run, in the callback's communicator; that of the first counts.
+pub(super) fn join(run: u64, number: u64) {
+    HERE.with_borrow_mut(|open| match open.iter_mut().find(|r| r.run == run) {
         Some(there) => there.callbacks += 1,
-        None => {
-            let begun = here.open.last_mut().map_or(&mut here.begun, |around| &mut around.begun_within);
-            *begun += 1;
-            let made = RunHere { run, number: *begun, begun_within: 0, callbacks: 1 };
-            here.open.push(made);
-        }
+        None => open.push(RunHere { run, number, callbacks: 1 }),
     });
 }
 
 /// A callback has come to the end of its run.
 pub(super) fn leave(run: u64) {
-    HERE.with_borrow_mut(|here| {
-        here.open.iter_mut().filter(|r| r.run == run).for_each(|r| r.callbacks -= 1);
-        here.open.retain(|r| r.callbacks > 0);
+    HERE.with_borrow_mut(|open| {
+        open.iter_mut().filter(|r| r.run == run).for_each(|r| r.callbacks -= 1);
+        open.retain(|r| r.callbacks > 0);
     });
 }
 
 /// The runs of this thread that go on: what they are called, and their numbers.
 pub(super) fn position() -> Vec<(u64, u64)> {
-    HERE.with_borrow(|here| here.open.iter().map(|r| (r.run, r.number)).collect())
+    HERE.with_borrow(|open| open.iter().map(|r| (r.run, r.number)).collect())
 }
 
 /// How many runs have failed, and why the last one did.
@@ -82,7 +69,8 @@ pub(super) fn failed(rank: usize) -> FailedRuns {
 pub(super) struct Standing {
     /// Of each group that has callbacks: how many such runs have begun within no other one.
     pub(super) counts: OfGroups,
-    /// Within which runs of its thread: their numbers, each among those within the one before.
+    /// Within which runs of its thread: their numbers, each among those within the one before that begin with the same
+    /// communicator.
     pub(super) position: Vec<u64>,
     /// Why a run has failed of which this communicator was not told.
     pub(super) failed: Option<String>,
@@ -188,17 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_a_thread_are_numbered_within_those_around_them() {
-        let numbers = || position().iter().map(|(_, number)| *number).collect::<Vec<_>>();
-        [7, 7, 8].into_iter().for_each(join);
-        assert_eq!(numbers(), [1, 1]);
+    fn runs_of_a_thread_end_with_their_last_callback() {
+        [(7, 3), (7, 5), (8, 1)].into_iter().for_each(|(run, number)| join(run, number));
+        assert_eq!((position(), std::thread::spawn(position).join().unwrap()), (vec![(7, 3), (8, 1)], vec![]));
         [8, 7].into_iter().for_each(leave);
-        join(9);
-        assert_eq!((position(), std::thread::spawn(position).join().unwrap()), (vec![(7, 1), (9, 2)], vec![]));
-        [9, 7].into_iter().for_each(leave);
-        join(10);
-        assert_eq!(numbers(), [2]);
-        leave(10);
+        assert_eq!(position(), [(7, 3)]);
+        leave(7);
+        assert_eq!(position(), []);
     }
 
     #[test]

@@ -62,7 +62,8 @@ class Standing(NamedTuple):
     counts: Mapping[str, int]
     """Of each group that has callbacks: how many such runs have begun within no other one."""
     position: Sequence[int]
-    """Within which runs of its thread: their numbers, each among those within the one before."""
+    """Within which runs of its thread: their numbers, each among those within the one before that begin with the same
+    communicator."""
     failed: str | None
     """Why a run has failed of which this communicator was not told."""
 

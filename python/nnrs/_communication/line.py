@@ -17,7 +17,7 @@ from contextlib import suppress
 from .._errors import CommunicatorError, DeviceError, Error
 from .._interrupts import is_of_handler
 from .agreement import DisagreementError, LateRun, Notice, Standing, agree, notice_text
-from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, failed_runs, runs_here
+from .open_runs import FailedRuns, OpenCallback, OpenRun, OpenRuns, RunCounts, failed_runs, runs_here
 from .reductions import Steps, thread
 from .transport import Alone, Call, Poll, Transport
 
@@ -68,6 +68,7 @@ class Line:
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._agreed: dict[str, int] = {}
+        self._failed_runs = FailedRuns()
         self._told: dict[str, int] = {}
         """Of how many failed runs of this process each group knows."""
         self._lock = threading.RLock()
@@ -83,10 +84,11 @@ class Line:
             return
         if not self.has_others:
             self.has_others = True
+            self._failed_runs = failed_runs(transport.rank)  # the first group is that of all
             self.runs.add(self)
         if transport.size > 1:
             self.groups[group] = transport
-            self._told[group] = failed_runs.count
+            self._told[group] = self._failed_runs.count
 
     def begin(self) -> OpenRuns:
         """Something is asked for: the thread that does it stands for the process, until another one does so."""
@@ -156,10 +158,11 @@ class Line:
         run.is_given_up = True
         if run.around is not None and run.around.error is not None:
             return  # which ends too, and says so
-        noted = failed_runs.note(why)
+        noted = self._failed_runs.note(why)
         for line in self.runs.lines():
             for group, transport in list(line.groups.items()):
-                line._told[group] += line._told[group] == noted - 1
+                if line._failed_runs is self._failed_runs and line._told[group] == noted - 1:
+                    line._told[group] = noted
                 if (line, group) not in run.settled:
                     text = notice_text(run.path(line, group), sorted(line.groups), why)
                     with suppress(CommunicatorError):  # of one that has ended
@@ -199,9 +202,9 @@ class Line:
             return made.given_up()
 
         def run() -> Steps:
-            failed = failed_runs.count
+            failed, why = self._failed_runs.count, self._failed_runs.why
             is_told = made.is_notice or self._told.get(group, failed) == failed
-            standing = Standing(counts, position, None if is_told else failed_runs.why)
+            standing = Standing(counts, position, None if is_told else why)
             yield from agree(made.transport, made.call.name, said, standing, hear, lambda: self._count(made))
             if not made.is_notice:
                 self._told[group] = failed

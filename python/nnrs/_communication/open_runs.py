@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,6 +58,8 @@ class RunCounts:
 
     def __init__(self) -> None:
         self.of_all = 0
+        self.of_own = 0
+        """Whose first callback is one of this communicator's."""
         self.of_groups: dict[str, int] = {}
         """With callbacks of each group."""
         self._behind: dict[str, tuple[int, int]] = {}
@@ -83,8 +86,7 @@ class OpenRun:
     def __init__(self, run: int, around: OpenRun | None, number_here: int) -> None:
         self.run, self.around = run, around
         self.number_here = number_here
-        """Among those of the thread within the one around it."""
-        self.begun_within = 0
+        """Among those within the one around it whose first callback is of the same communicator, in whatever thread."""
         self._begun: dict[Line, dict[str, tuple[int, int, int]]] = {}
         self._numbers: dict[Line, dict[str, int]] = {}
         self._within: dict[Line, RunCounts] = {}
@@ -189,8 +191,6 @@ class OpenRuns:
 
     def __init__(self) -> None:
         self.callbacks: list[OpenCallback] = []
-        self.begun_within = 0
-        """How many have begun within no other one."""
         self._early: list[_Told] = []
         """Of runs that have not begun here: words of several groups overtake each other."""
         self._lines: weakref.WeakSet[Line] = weakref.WeakSet()
@@ -221,7 +221,7 @@ class OpenRuns:
 
     def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
         """A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
-        joined = next((r for r in self.open() if r.run == run), None) or self._begin(run)
+        joined = next((r for r in self.open() if r.run == run), None) or self._begin(run, line)
         if group is not None:
             joined.count(line, group)
         there = {c.number for c in self.callbacks if (c.line, c.group) == (line, group)}
@@ -250,13 +250,13 @@ class OpenRuns:
             if (told.line, told.group) == (line, group):
                 told.ends_one(self.open(), True)
 
-    def _begin(self, run: int) -> OpenRun:
+    def _begin(self, run: int, first: Line) -> OpenRun:
         self._early = [told for told in self._early if told.is_to_come(self.open())]
         # A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         around = next((r for r in reversed(self.open()) if r.run), None) if run else None
-        outer = around or self
-        outer.begun_within += 1
-        made = OpenRun(run, around, outer.begun_within)
+        counts = counts_of(around, first)
+        counts.of_own += 1
+        made = OpenRun(run, around, counts.of_own)
         for line in self.lines():
             made.begin(line)
         return made
@@ -271,7 +271,7 @@ _here = _Here()
 
 
 class FailedRuns:
-    """How many runs have failed in this process, and why the last one did."""
+    """How many runs have failed on a rank of this process, and why the last one did."""
 
     def __init__(self) -> None:
         self.count, self.why = 0, ""
@@ -284,7 +284,12 @@ class FailedRuns:
             return self.count
 
 
-failed_runs = FailedRuns()
+_failed: defaultdict[int, FailedRuns] = defaultdict(FailedRuns)
+
+
+def failed_runs(rank: int) -> FailedRuns:
+    """Those of a rank: a process has several only where threads stand for processes."""
+    return _failed[rank]
 
 
 def runs_here() -> OpenRuns:

@@ -27,15 +27,15 @@ fn step(i: usize, first: &Communicator, second: &Communicator) -> Result<()> {
     let reduced = first.all_reduce_callback(&[w.grad()], CallbackOptions { pack_size: 1, ..Default::default() })?;
     let hook = |of: &nnrs::graph::FunctionRef| match of.name() {
         "sum" if first.rank() == 1 && [1, 2].contains(&i) => Err(Error::graph("a bad sample")),
-        "sum" => Ok(assert_eq!(sum(second, 1)?, RANKS)),
+        "sum" => Ok(assert_eq!(sum(second, 1 + i)?, RANKS * (1 + i))),
         _ => Ok(()),
     };
     y.backward_with(BackwardRun { callbacks: &[&reduced], post: Some(&hook), ..Default::default() })?;
     Ok(assert_eq!(w.grad().to_vec::<f32>()?, [6.0]))
 }
 
-/// Steps, and a sum behind each. `in_threads`: the ranks whose steps have a thread of their own.
-fn check(in_threads: &[usize]) {
+/// Steps, and a sum behind each if it `evaluates`. `in_threads`: the ranks each of whose steps has a thread of its own.
+fn check(in_threads: &[usize], evaluates: bool) {
     let worlds = [0; 2].map(|_| Threads::world_within(RANKS, Duration::from_secs(20)));
     std::thread::scope(|s| {
         let [first, second] = worlds;
@@ -49,7 +49,7 @@ fn check(in_threads: &[usize]) {
                     };
                     assert_eq!(done.is_err(), [1, 2].contains(&i), "step {i}: {done:?}");
                     let told = done.err().is_none_or(|e| e.to_string().contains("a bad sample"));
-                    assert!(told && sum(&second, 100 + i).unwrap() == RANKS * (100 + i));
+                    assert!(told && (!evaluates || sum(&second, 100 + i).unwrap() == RANKS * (100 + i)));
                 }
             });
         }
@@ -58,5 +58,7 @@ fn check(in_threads: &[usize]) {
 
 #[test]
 fn of_which_the_other_was_not_told() {
-    [&[][..], &[0, 1, 2], &[1], &[0, 2]].into_iter().for_each(check);
+    for in_threads in [&[][..], &[0, 1, 2], &[1], &[0, 2]] {
+        [true, false].into_iter().for_each(|evaluates| check(in_threads, evaluates));
+    }
 }
