@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 import time
 
@@ -196,9 +197,20 @@ def test_a_thread_that_only_reads_an_intermediate_value_changes_nothing(read, cl
     parallel(train, look)
 
 
+@pytest.fixture
+def switching_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
 @pytest.mark.parametrize("reads", ["h.d", "h.data.data", "h.data.get_data('r')", "w.d", "w.g"])
-def test_what_another_thread_reads_is_written_nevertheless(reads):
-    """On a GPU it fetches the memory, perhaps after a kernel was given it and before it runs."""
+def test_what_another_thread_reads_is_written_nevertheless(reads, switching_often):
+    """On a GPU it fetches the memory, perhaps after a kernel was given it and before it runs.
+
+    The update makes floats of doubles.
+    """
     x, w = nn.Variable((500,)), leaf(np.ones(500))
     h = F.mul_scalar(x, 2)
     y = F.sum(F.cumsum(h) * w)

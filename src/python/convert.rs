@@ -212,7 +212,7 @@ fn refused(py: Python<'_>, e: PyErr, shape: &Shape) -> PyErr {
 pub(crate) fn writable<'py>(py: Python<'py>, a: &NdArray) -> PyResult<Bound<'py, PyAny>> {
     let export = errors::run(py, || {
         a.fetch()?; // in the type that it has
-        a.show(if a.dtype() == DType::BF16 { DType::F32 } else { a.dtype() })
+        a.show(|own| if own == DType::BF16 { DType::F32 } else { own })
     })?;
     view_of(py, a, export)
 }

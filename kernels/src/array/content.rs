@@ -250,11 +250,11 @@ impl NdArray {
     }
 
     /// A view to read and write by: as [`NdArray::modify`], for a caller that will rather read the elements than write them.
+    /// `shown`: in which type, for the array's own.
     #[inline]
-    pub fn show(&self, dtype: DType) -> Result<Export> {
-        let storage = self.storage();
-        let (_, offset, n) = self.located();
-        storage.show(dtype, offset, n)
+    pub fn show(&self, shown: impl Fn(DType) -> DType) -> Result<Export> {
+        let (storage, offset, n) = self.located();
+        storage.show(shown, offset, n)
     }
 
     /// As [`NdArray::read`], in the memory of `place`.

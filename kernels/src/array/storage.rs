@@ -564,16 +564,23 @@ impl Storage {
 
     /// Makes memory in `dtype` out of whatever there is. Works without the lock, and again if another thread was faster.
     fn own(self: &Arc<Storage>, place: Place, dtype: DType) -> Result<Arc<Block>> {
+        Ok(self.own_as(place, &|_| dtype)?.0)
+    }
+
+    /// The same in the type that `wanted` gives for that which there is: a reader that asked before would turn what another
+    /// thread writes meanwhile in another type into memory of its own, and the writing be lost.
+    fn own_as(self: &Arc<Storage>, place: Place, wanted: &impl Fn(DType) -> DType) -> Result<(Arc<Block>, DType)> {
         let mut is_asked = false;
         loop {
-            let (content, from) = {
+            let (content, from, dtype) = {
                 let mut s = self.state();
+                let dtype = wanted(s.dtype);
                 if let (true, Content::Bytes(block)) = (s.is_own() && s.dtype == dtype, &s.content) {
                     let block = block.clone();
                     s.shared = false;
-                    return Ok(block);
+                    return Ok((block, dtype));
                 }
-                (s.content.clone(), s.dtype)
+                (s.content.clone(), s.dtype, dtype)
             };
             if matches!(content, Content::Empty) && !std::mem::replace(&mut is_asked, true) {
                 self.fetch()?;
@@ -592,7 +599,7 @@ impl Storage {
                 let old = s.put(dtype, Content::Bytes(block.clone()));
                 drop(s);
                 drop(old);
-                return Ok(block);
+                return Ok((block, dtype));
             }
         }
     }
@@ -674,11 +681,17 @@ impl Storage {
     }
 
     /// A view to read and write by: as `modify`, for a caller that will rather read the elements than write them.
-    pub(super) fn show(self: &Arc<Storage>, dtype: DType, offset: usize, len: usize) -> Result<Export> {
+    pub(super) fn show(
+        self: &Arc<Storage>,
+        shown: impl Fn(DType) -> DType,
+        offset: usize,
+        len: usize,
+    ) -> Result<Export> {
         self.fetch()?;
         let _until_it_is_noted = Showing::new(&self.showing);
         loop {
-            let data = Data::over(self.own(Place::Host, dtype)?, dtype, Place::Host, Access::Modify)?;
+            let (block, dtype) = self.own_as(Place::Host, &shown)?;
+            let data = Data::over(block, dtype, Place::Host, Access::Modify)?;
             self.state().zeroed.retain(|&(from, to)| offset + len <= from || to <= offset);
             if self.note_shown() {
                 return Ok(self.export(data.part(offset, len), true));
