@@ -4,11 +4,11 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::rows::add_moments;
-use super::vectors::{self, VectorAccumulator};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::kernel::short_rows::group_count;
+use crate::kernel::vector_sums::{self, VectorAccumulator};
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
@@ -43,6 +43,8 @@ pub struct LayerGradients<'a, T> {
     pub gamma: Option<(&'a mut [T], Output)>,
 }
 
+/// Elements of a row from which its gradients are found faster along the row.
+const LONG: usize = 24;
 /// Tasks of the backward pass at most: each has sums of its own.
 const PARTS: usize = 16;
 
@@ -90,13 +92,14 @@ impl LayerRows {
         assert!(b.gy.len() == self.size() && b.x.len() == self.size(), "sizes do not fit");
         assert!(g.x.as_ref().is_none_or(|g| g.0.len() == self.size()), "sizes do not fit");
         let width = self.width;
-        let parts = match self.are_short() {
+        let is_turned = self.are_short() && width < LONG;
+        let parts = match is_turned {
             true => group_count(self.rows, width),
             false => (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1)),
         };
         let sums = |on: bool| Scratch::filled(if on { parts * width } else { 0 }, T::ZERO);
         let (mut beta, mut gamma) = (sums(g.beta.is_some()), sums(g.gamma.is_some()));
-        if self.are_short() {
+        if is_turned {
             self.backward_turned(
                 b,
                 g.x,
@@ -271,10 +274,10 @@ impl<T: Real> LayerBackward<'_, T> {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
             unsafe {
-                let (mut s, mut p) = (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
-                vectors::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
-                sum += s.total::<L>();
-                product += p.total::<L>();
+                let (mut s, mut p) = (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
+                vector_sums::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
+                sum += s.total::<T, L>().to_f64();
+                product += p.total::<T, L>().to_f64();
             }
         }
         product -= rest * sum;
@@ -283,16 +286,23 @@ impl<T: Real> LayerBackward<'_, T> {
         let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
         let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
         let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
-        let (g, x, gx) = (&g[..n], &x[..n], &mut gx[..n]);
-        match output {
-            Output::Write => {
-                for j in 0..n {
-                    gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus);
-                }
-            }
-            Output::Accumulate => {
-                for j in 0..n {
-                    gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus);
+        let (g, x, gx) = (g[..n].as_ptr(), x.as_ptr(), gx[..n].as_mut_ptr());
+        // SAFETY: the caller is inside `enter`; all vectors lie within the rows.
+        unsafe {
+            let (times, by_x, plus) = (L::splat(times), L::splat(by_x), L::splat(plus));
+            let (one, minus) = (L::splat(T::ONE), L::splat(-minus));
+            for j in (0..n).step_by(L::N) {
+                let (g, x, gx) = (g.add(j), x.add(j), gx.add(j));
+                let add = output == Output::Accumulate;
+                if j + L::N <= n {
+                    let v = L::fma(L::fma(L::load(x), one, minus), by_x, plus);
+                    let before = if add { L::fma(L::load(gx), one, v) } else { v };
+                    L::store(gx, L::fma(L::load(g), times, before));
+                } else {
+                    let m = L::mask(0, n - j);
+                    let v = L::fma(L::fma(L::load_masked(x, m), one, minus), by_x, plus);
+                    let before = if add { L::fma(L::load_masked(gx, m), one, v) } else { v };
+                    L::store_masked(gx, m, L::fma(L::load_masked(g, m), times, before));
                 }
             }
         }
