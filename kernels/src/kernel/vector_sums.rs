@@ -1,7 +1,10 @@
 //! Sums over contiguous numbers, in four vectors side by side. All functions are to be called inside `enter`.
 
 use crate::dtype::Real;
-use crate::simd::lanes::Lanes;
+use crate::simd::lanes::{Lanes, TransposeBlock};
+
+/// Lanes of a vector at most.
+pub(super) const SIDE: usize = 16;
 
 /// A sum in the making: four vectors.
 pub(super) struct VectorAccumulator<V>([V; 4]);
@@ -36,6 +39,23 @@ impl<V: Copy> VectorAccumulator<V> {
         }
         all[0]
     }
+}
+
+/// The sums of the lanes of as many rows as a vector has numbers, which are turned, and added up together.
+#[inline(always)]
+pub(super) unsafe fn totals<T: Real, L: Lanes<T>>(rows: &[T; SIDE * SIDE]) -> [T; SIDE] {
+    let (mut turned, mut sums) = ([T::ZERO; SIDE * SIDE], [T::ZERO; SIDE]);
+    let (src, dst) = (rows.as_ptr(), turned.as_mut_ptr());
+    // SAFETY: the caller is inside `enter`; both arrays have room for as many vectors.
+    unsafe {
+        L::transpose(TransposeBlock { src, src_stride: L::N, rows: L::N, cols: L::N, dst, dst_stride: L::N }, false);
+        let (one, mut sum) = (L::splat(T::ONE), L::splat(T::ZERO));
+        for k in 0..L::N {
+            sum = L::fma(L::load(dst.add(k * L::N)), one, sum);
+        }
+        L::store(sums.as_mut_ptr(), sum);
+    }
+    sums
 }
 
 /// Where steps of four vectors end, and where single vectors do.

@@ -3,13 +3,11 @@
 
 use crate::array::Output;
 use crate::expr::op::{Binary, Unary};
-use crate::kernel::vector_sums::{self, VectorAccumulator};
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
 const PIECE: usize = 1024;
-/// Lanes of a vector at most.
-const SIDE: usize = 16;
 
 pub(super) fn softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     let sum = simd::exp_sum(y, x, simd::max(x));
@@ -86,12 +84,11 @@ unsafe fn gradient<T: SimdReal, L: Lanes<T>>(y: &[T], gy: &[T], gx: &mut [T], me
     }
 }
 
-/// The sums of the products of pairs of rows, of as many as a vector has numbers at most, whose lanes are turned and added up
-/// together.
+/// The sums of the products of pairs of rows, of as many as a vector has numbers at most.
 #[inline(always)]
 unsafe fn dots<'a, T: SimdReal, L: Lanes<T>>(rows: impl Iterator<Item = (&'a [T], &'a [T])>) -> [T; SIDE] {
-    let (mut lanes, mut turned, mut sums) = ([T::ZERO; SIDE * SIDE], [T::ZERO; SIDE * SIDE], [T::ZERO; SIDE]);
-    // SAFETY: the caller is inside `enter`; the arrays have room for as many rows of a vector.
+    let mut lanes = [T::ZERO; SIDE * SIDE];
+    // SAFETY: the caller is inside `enter`; the array has room for a vector of as many rows.
     unsafe {
         for (r, (y, gy)) in rows.enumerate() {
             if y.len() > PIECE {
@@ -103,15 +100,8 @@ unsafe fn dots<'a, T: SimdReal, L: Lanes<T>>(rows: impl Iterator<Item = (&'a [T]
             vector_sums::dot::<T, L>(y, gy, &mut sum);
             L::store(lanes.as_mut_ptr().add(r * L::N), sum.lanes::<T, L>());
         }
-        let (src, dst) = (lanes.as_ptr(), turned.as_mut_ptr());
-        L::transpose(TransposeBlock { src, src_stride: L::N, rows: L::N, cols: L::N, dst, dst_stride: L::N }, false);
-        let (one, mut sum) = (L::splat(T::ONE), L::splat(T::ZERO));
-        for k in 0..L::N {
-            sum = L::fma(L::load(turned.as_ptr().add(k * L::N)), one, sum);
-        }
-        L::store(sums.as_mut_ptr(), sum);
+        vector_sums::totals::<T, L>(&lanes)
     }
-    sums
 }
 
 /// As `softmax_backward`, with `gy` in the place of `gx`.
