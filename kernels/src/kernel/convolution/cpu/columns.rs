@@ -88,9 +88,10 @@ pub(super) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: O
                 Output::Write,
             );
             let (columns, to, rows) = (&*columns, SendPtr(gx.as_mut_ptr()), taps(c) * points);
-            // SAFETY: each channel has a part of its own.
             share(each, columns.len(), |i| {
-                collect(c, &columns[i * rows..][..rows], unsafe { to.slice(i * image, image) })
+                // SAFETY: each channel has a part of its own.
+                let gx = unsafe { to.slice(i * image, image) };
+                collect(c, &columns[i * rows..][..rows], gx)
             });
         }
     });
