@@ -85,6 +85,8 @@ CONVOLUTIONS = {
     "depthwise": Convolution((2, 5, 37, 33), (10, 1, 3, 3), {"pad": (1, 1), "stride": (2, 1)}, 5),
     "depthwise, channels last": Convolution((2, 35, 17, 33), (35, 1, 3, 3), {"pad": (1, 1)}, 35, True),
     "few channels": Convolution((3, 1, 28, 28), (16, 1, 5, 5), {}),
+    "few points": Convolution((2, 3, 6, 7), (70, 3, 3, 2), {"pad": (2, 1), "stride": (1, 2)}),
+    "few points, groups and dilation": Convolution((1, 10, 5, 9), (140, 5, 3, 3), {"dilation": (2, 3)}, group=2),
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .case import Case, Kit, Step
 from .function_calls import CALLS, Call
+from .function_shapes import SHAPES
 
 
 def arrays(call: Call) -> list[np.ndarray | None]:
@@ -79,16 +80,19 @@ def torch_backward(call: Call) -> Step:
     return step
 
 
-def case(name: str, call: Call, is_backward: bool) -> Case:
+def case(name: str, shape: str, call: Call, is_backward: bool) -> Case:
     nabla, torch = (nabla_backward, torch_backward) if is_backward else (nabla_forward, torch_forward)
-    title = f"{name}, {'backward' if is_backward else 'forward'}"
+    direction = "backward" if is_backward else "forward"
+    title = ", ".join(part for part in (name, shape, direction) if part)
     of_torch = (lambda: torch(call)) if call.torch else None
     limits = {"torch": 2.0, "nnabla": 1.0}
-    return Case(f"functions.{name}.{title.split()[1]}", title, lambda kit: nabla(kit, name, call), of_torch, limits)
+    key = ".".join(part.replace(" ", "_") for part in ("functions", name, shape, direction) if part)
+    return Case(key, title, lambda kit: nabla(kit, name, call), of_torch, limits)
 
 
 CASES = [
-    case(name, call, is_backward)
-    for name, call in CALLS.items()
+    case(name, shape, call, is_backward)
+    for name, usual in CALLS.items()
+    for shape, call in {"": usual, **SHAPES.get(name, {})}.items()
     for is_backward in ([False, True] if call.backward else [False])
 ]

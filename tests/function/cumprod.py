@@ -42,6 +42,8 @@ CASES = [
     Case(inputs=[[1.0, np.nan, 2.0, np.inf]], name="corners", differentiable=False),
     Case(inputs=[(0, 3)], name="no rows", differentiable=False, oracle=False, reason="NNabla dies"),
     Case(inputs=[(3, 0)], name="no columns", differentiable=False, oracle=False, reason="NNabla dies"),
+    Case(inputs=[(2, 11)], args={"axis": 1, "exclusive": True}, name="lines of some steps", **FIRST),
+    Case(inputs=[(9, 2)], args={"exclusive": True, "reverse": True}, name="steps, both", **FIRST),
 ]
 ERRORS = [
     Error(inputs=[(2, 3)], args={"axis": 2}, match="argument 'axis'"),

@@ -76,5 +76,6 @@ pub mod trilu;
 pub mod unique;
 pub mod update;
 pub mod vat_noise;
+mod vector_sums;
 pub mod warp;
 pub mod where_;

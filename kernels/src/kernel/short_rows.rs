@@ -9,7 +9,7 @@ use crate::simd::turn::turn;
 use std::ops::Range;
 
 /// Rows of at most so many elements hardly fill vectors along them.
-const SHORT: usize = 32;
+const SHORT: usize = 63;
 /// So few rows are not worth it.
 pub const FEW: usize = 16;
 /// Elements that are turned together at most, where rows are not long: a few arrays of so many stay in the first cache.

@@ -101,6 +101,17 @@ fn lanes<V: Vector<E: Real>, R: VectorReduction>(a: &[V::E], b: &[V::E]) -> V::E
     if whole < a.len() && R::START == 0.0 {
         // SAFETY: what is left of both.
         unsafe { last_step::<V, R>(&mut acc, a.as_ptr().add(whole), b.as_ptr().add(whole), a.len() - whole) };
+    } else if whole < a.len() && a.len() >= V::N {
+        let last = a.len() - V::N;
+        for (k, acc) in acc[..LANES / V::N].iter_mut().enumerate() {
+            if whole + k * V::N < a.len() {
+                // An extreme may see elements twice.
+                let at = (whole + k * V::N).min(last);
+                // SAFETY: at + V::N <= a.len(), and b is as long.
+                let (a, b) = unsafe { (V::load(a.as_ptr().add(at)), V::load(b.as_ptr().add(at))) };
+                *acc = R::step(*acc, a, b);
+            }
+        }
     } else if whole < a.len() {
         let (a, b) = (padded::<V::E, R>(&a[whole..]), padded::<V::E, R>(&b[whole..]));
         // SAFETY: both have LANES elements.

@@ -3,6 +3,7 @@
 use super::{CumProd, Recurrence, rows};
 use crate::array::Output;
 use crate::array::scratch::Scratch;
+use crate::dtype::DType;
 use crate::kernel::axis::Axis as Line;
 use crate::kernel::scan::Scan;
 use crate::pool::tasks::{self, SendPtr};
@@ -61,25 +62,53 @@ pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: &mut [T]
     if c.at.lines() >= FEW {
         return rows::backward(c, x, gy, SendPtr(gx.as_mut_ptr()), add);
     }
-    (0..c.at.lines()).for_each(|i| line(c, c.at.line(i), x, gy, gx, add));
+    // In double no product of a few single numbers overflows, nor underflows.
+    (0..c.at.lines()).for_each(|i| match T::DTYPE {
+        DType::F64 => line::<T, 1>(c, c.at.line(i), x, gy, gx, add),
+        _ => line::<T, STEP>(c, c.at.line(i), x, gy, gx, add),
+    });
 }
 
-/// The gradient of the line that begins at `start`.
-fn line<T: SimdReal>(c: &CumProd, start: usize, x: &[T], gy: &[T], gx: &mut [T], add: bool) {
-    let place = |k: usize| start + if c.reverse { c.at.n - 1 - k } else { k } * c.at.inner;
+/// Elements of a step along a line: only the first waits for the step before.
+const STEP: usize = 4;
+
+/// The gradient of the line that begins at `start`, in steps of G elements.
+fn line<T: SimdReal, const G: usize>(c: &CumProd, start: usize, x: &[T], gy: &[T], gx: &mut [T], add: bool) {
+    let n = c.at.n;
+    let place = |k: usize| start + if c.reverse { n - 1 - k } else { k } * c.at.inner;
+    let elements = |x: &[T], k: usize, beyond: f64| -> [f64; G] {
+        match k + G <= n {
+            true => std::array::from_fn(|j| x[place(k + j)].to_f64()),
+            false => std::array::from_fn(|j| if k + j < n { x[place(k + j)].to_f64() } else { beyond }),
+        }
+    };
     let mut product = 1.0;
-    let before = Scratch::each(c.at.n, |k| {
+    let before = Scratch::each(n.div_ceil(G), |step| {
         let before = product;
-        product *= x[place(k)].to_f64();
+        product *= elements(x, step * G, 1.0).iter().product::<f64>();
         before
     });
-    // The element behind, its gradient, and the sum there.
+    // The element behind a step, its gradient, and the sum there.
     let (mut x_behind, mut gy_behind, mut sum) = (0.0, 0.0, 0.0);
-    for (k, before) in before.iter().enumerate().rev() {
-        let own = gy[place(k)].to_f64();
-        sum = x_behind * sum + if c.exclusive { gy_behind } else { own };
-        let (v, gx) = (T::from_f64(before * sum), &mut gx[place(k)]);
-        *gx = if add { *gx + v } else { v };
-        (x_behind, gy_behind) = (x[place(k)].to_f64(), own);
+    for (step, before) in before.iter().enumerate().rev() {
+        let k = step * G;
+        let (x, gy) = (elements(x, k, 0.0), elements(gy, k, 0.0));
+        // What the step alone gives to the sums, and what the sum behind is multiplied by in each.
+        let (mut sums, mut factors) = ([0.0; G], [0.0; G]);
+        let (mut own, mut factor) = (0.0, 1.0);
+        for j in (0..G).rev() {
+            let (times, behind) = if j + 1 < G { (x[j + 1], gy[j + 1]) } else { (x_behind, gy_behind) };
+            own = times * own + if c.exclusive { behind } else { gy[j] };
+            factor *= times;
+            (sums[j], factors[j]) = (own, factor);
+        }
+        let mut before = *before;
+        for j in 0..G.min(n - k) {
+            let v = T::from_f64(before * (sums[j] + factors[j] * sum));
+            let gx = &mut gx[place(k + j)];
+            *gx = if add { *gx + v } else { v };
+            before *= x[j];
+        }
+        (x_behind, gy_behind, sum) = (x[0], gy[0], sums[0] + factors[0] * sum);
     }
 }

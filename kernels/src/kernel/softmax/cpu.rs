@@ -11,12 +11,14 @@ use crate::array::scratch::{self, Scratch, counted};
 use crate::expr::op::{Binary, Unary};
 use crate::kernel::axis::Axis;
 use crate::kernel::short_rows::{self, are_short, each_group};
-use crate::pool;
+use crate::pool::{self, tasks};
 use crate::simd::{self, SimdReal};
 use block::{BlockOutput, ColumnBlock};
 
 /// Columns of a block at most.
 const WIDTH: usize = short_rows::MOST;
+/// Elements that fill a vector: so many of a row are quickly multiplied along the row.
+const VECTOR: usize = 16;
 /// Elements of one task of the pool, about.
 const GRAIN: usize = 1 << 14;
 
@@ -115,14 +117,13 @@ pub fn log_softmax<T: SimdReal>(a: Axis, x: &[T], y: &mut [T]) {
 
 /// `gx = y (gy - sum(y gy))`
 pub fn softmax_backward<T: SimdReal>(a: Axis, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    if !a.by_rows() {
+    if !a.by_rows() && (a.inner > 1 || a.n < VECTOR) {
         return written(a, [y, gy], gx, output, &|b, [y, gy], gx| block::softmax_backward(b, y, gy, gx));
     }
-    let gx = SharedOutput::new(gx);
-    a.each([y, gy], &|b, [y, gy]| {
-        // SAFETY: the only one for this block.
-        let mut gx = unsafe { BlockOutput::of(&b, &gx) };
-        row::softmax_backward(b.row(y), b.row(gy), gx.row(), output);
+    let per_task = (GRAIN / a.n.max(1)).max(1) * a.n;
+    tasks::parts(gx, per_task.max(1), |task, gx| {
+        let at = task * per_task..task * per_task + gx.len();
+        row::softmax_backward(a.n, &y[at.clone()], &gy[at], gx, output);
     });
 }
 

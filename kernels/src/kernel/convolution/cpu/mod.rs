@@ -100,7 +100,10 @@ impl Conv {
             lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
             return [columns.unwrap_or(each), each.max(bytes.get()).max(over)];
         }
-        let data = Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0) + over;
+        let data = match columns::suits_data(self) {
+            true => columns::scratch::<T>(self),
+            false => Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0),
+        } + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
         let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
@@ -160,6 +163,10 @@ impl Conv {
 
     /// As [`Self::backward_data`], without transforms. The sizes have been checked.
     pub(super) fn direct_data<T: Real>(&self, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+        let is_plain = !planes::suits(self) && !Depthwise::<T>::suits(self) && !pointwise::suits(self);
+        if is_plain && columns::suits_data(self) {
+            return columns::data(self, gy, w, gx, output);
+        }
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.

@@ -4,11 +4,11 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::rows::add_moments;
-use super::vectors::{self, VectorAccumulator};
 use super::{BLOCK, Moments, Output, SendPtr, UNIT};
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::kernel::short_rows::group_count;
+use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
@@ -43,6 +43,10 @@ pub struct LayerGradients<'a, T> {
     pub gamma: Option<(&'a mut [T], Output)>,
 }
 
+/// Elements of a row from which its gradients are found faster along the row.
+const LONG: usize = 16;
+/// Elements of rows whose sums are added up together, at most: all of them stay in the first cache.
+const NARROW: usize = 64;
 /// Tasks of the backward pass at most: each has sums of its own.
 const PARTS: usize = 16;
 
@@ -90,13 +94,14 @@ impl LayerRows {
         assert!(b.gy.len() == self.size() && b.x.len() == self.size(), "sizes do not fit");
         assert!(g.x.as_ref().is_none_or(|g| g.0.len() == self.size()), "sizes do not fit");
         let width = self.width;
-        let parts = match self.are_short() {
+        let is_turned = self.are_short() && width < LONG;
+        let parts = match is_turned {
             true => group_count(self.rows, width),
             false => (self.size() / UNIT).clamp(1, PARTS).min(self.rows.max(1)),
         };
         let sums = |on: bool| Scratch::filled(if on { parts * width } else { 0 }, T::ZERO);
         let (mut beta, mut gamma) = (sums(g.beta.is_some()), sums(g.gamma.is_some()));
-        if self.are_short() {
+        if is_turned {
             self.backward_turned(
                 b,
                 g.x,
@@ -216,37 +221,84 @@ impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(mut self) {
         let n = self.width;
-        // gy * gamma of one row.
-        let mut g = Scratch::filled(if self.b.gamma.is_some() { n } else { 0 }, T::ZERO);
-        for r in 0..self.rows {
-            let row = self.first + r;
-            let (gy, x) = (&self.b.gy[row * n..][..n], &self.b.x[row * n..][..n]);
-            if let Some(beta) = &mut self.beta {
-                let beta = &mut beta[..n];
-                for j in 0..n {
-                    beta[j] += gy[j];
-                }
-            }
-            if let Some(gamma) = &mut self.gamma {
-                let (minus, times, rest) = self.b.row(row);
-                let gamma = &mut gamma[..n];
-                for j in 0..n {
-                    gamma[j] += gy[j] * ((x[j] - minus) * times + rest);
-                }
-            }
-            let Some((gx, output)) = &mut self.gx else { continue };
-            let g = match self.b.gamma {
-                Some(gamma) => {
-                    let (g, gamma) = (&mut g[..n], &gamma[..n]);
+        let together = if n <= NARROW { L::N } else { 1 };
+        // gy * gamma.
+        let mut g = Scratch::filled(if self.b.gamma.is_some() { together * n } else { 0 }, T::ZERO);
+        let mut lanes = [[T::ZERO; SIDE * SIDE]; 2];
+        for first in (0..self.rows).step_by(together) {
+            let rows = first..self.rows.min(first + together);
+            for (i, r) in rows.clone().enumerate() {
+                self.add_to_sums(r);
+                let (gy, x) = self.row(r);
+                if let Some(gamma) = self.b.gamma {
+                    let (g, gamma) = (&mut g[i * n..][..n], &gamma[..n]);
                     for j in 0..n {
                         g[j] = gy[j] * gamma[j];
                     }
-                    &*g
                 }
-                None => gy,
-            };
-            // SAFETY: inside `enter`.
-            unsafe { self.b.gradient::<L>(row, g, x, &mut gx[r * n..][..n], *output) };
+                if together > 1 {
+                    let g = if self.b.gamma.is_some() { &g[i * n..][..n] } else { gy };
+                    // SAFETY: inside `enter`; there is room for a vector of each row.
+                    unsafe {
+                        let (mut s, mut p) = (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
+                        let (minus, _, _) = self.b.row(self.first + r);
+                        vector_sums::multiply::<T, L>(g, x, minus, &mut s, &mut p);
+                        L::store(lanes[0].as_mut_ptr().add(i * L::N), s.lanes::<T, L>());
+                        L::store(lanes[1].as_mut_ptr().add(i * L::N), p.lanes::<T, L>());
+                    }
+                }
+            }
+            if self.gx.is_none() {
+                continue;
+            }
+            let mut totals = [[T::ZERO; SIDE]; 2];
+            if together > 1 {
+                // SAFETY: inside `enter`.
+                totals = unsafe { [vector_sums::totals::<T, L>(&lanes[0]), vector_sums::totals::<T, L>(&lanes[1])] };
+            }
+            for (i, r) in rows.enumerate() {
+                let (gy, x) = self.row(r);
+                let g = if self.b.gamma.is_some() { &g[i * n..][..n] } else { gy };
+                let row = self.first + r;
+                // SAFETY: inside `enter`.
+                unsafe {
+                    let sums = match together {
+                        1 => self.b.sums::<L>(row, g, x),
+                        _ => [totals[0][i].to_f64(), totals[1][i].to_f64()],
+                    };
+                    if let Some((gx, output)) = &mut self.gx {
+                        self.b.gradient::<L>(row, sums, g, x, &mut gx[r * n..][..n], *output);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'a, T: Real> LayerBackwardPart<'a, T> {
+    /// The part's row `r` of gy and x.
+    #[inline(always)]
+    fn row(&self, r: usize) -> (&'a [T], &'a [T]) {
+        let at = (self.first + r) * self.width..(self.first + r + 1) * self.width;
+        (&self.b.gy[at.clone()], &self.b.x[at])
+    }
+
+    /// What row `r` gives to the gradients of beta and gamma.
+    #[inline(always)]
+    fn add_to_sums(&mut self, r: usize) {
+        let (n, (gy, x)) = (self.width, self.row(r));
+        if let Some(beta) = &mut self.beta {
+            let beta = &mut beta[..n];
+            for j in 0..n {
+                beta[j] += gy[j];
+            }
+        }
+        if let Some(gamma) = &mut self.gamma {
+            let (minus, times, rest) = self.b.row(self.first + r);
+            let gamma = &mut gamma[..n];
+            for j in 0..n {
+                gamma[j] += gy[j] * ((x[j] - minus) * times + rest);
+            }
         }
     }
 }
@@ -260,39 +312,61 @@ impl<T: Real> LayerBackward<'_, T> {
         (minus, T::from_f64(inverse), T::from_f64((minus.to_f64() - mean) * inverse))
     }
 
-    /// The gradient of row `i` of x from that of the normalized numbers.
+    /// The sums of row `i` of the gradient of the normalized numbers, and of it times x without its rounded mean.
     #[inline(always)]
-    unsafe fn gradient<L: Lanes<T>>(&self, i: usize, g: &[T], x: &[T], gx: &mut [T], output: Output) {
-        let (mean, inverse, n) = (self.mean[i], self.inverse[i], x.len());
-        let minus = T::from_f64(mean);
-        let rest = mean - minus.to_f64();
-        let (mut sum, mut product) = (0.0, 0.0);
+    unsafe fn sums<L: Lanes<T>>(&self, i: usize, g: &[T], x: &[T]) -> [f64; 2] {
+        let (n, minus) = (x.len(), T::from_f64(self.mean[i]));
+        let mut sums = [0.0; 2];
         for from in (0..n).step_by(BLOCK) {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
             unsafe {
-                let (mut s, mut p) = (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
-                vectors::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
-                sum += s.total::<L>();
-                product += p.total::<L>();
+                let (mut s, mut p) = (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
+                vector_sums::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
+                sums[0] += s.total::<T, L>().to_f64();
+                sums[1] += p.total::<T, L>().to_f64();
             }
         }
-        product -= rest * sum;
+        sums
+    }
+
+    /// The gradient of row `i` of x from that of the normalized numbers and its sums.
+    #[inline(always)]
+    unsafe fn gradient<L: Lanes<T>>(
+        &self,
+        i: usize,
+        [sum, product]: [f64; 2],
+        g: &[T],
+        x: &[T],
+        gx: &mut [T],
+        output: Output,
+    ) {
+        let (mean, inverse, n) = (self.mean[i], self.inverse[i], x.len());
+        let minus = T::from_f64(mean);
+        let rest = mean - minus.to_f64();
+        let product = product - rest * sum;
         let count = n as f64;
         let at = |list: Option<&[T]>| list.map_or(0.0, |l| l[i].to_f64());
         let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
         let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
         let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
-        let (g, x, gx) = (&g[..n], &x[..n], &mut gx[..n]);
-        match output {
-            Output::Write => {
-                for j in 0..n {
-                    gx[j] = g[j] * times + ((x[j] - minus) * by_x + plus);
-                }
-            }
-            Output::Accumulate => {
-                for j in 0..n {
-                    gx[j] += g[j] * times + ((x[j] - minus) * by_x + plus);
+        let (g, x, gx) = (g[..n].as_ptr(), x.as_ptr(), gx[..n].as_mut_ptr());
+        // SAFETY: the caller is inside `enter`; all vectors lie within the rows.
+        unsafe {
+            let (times, by_x, plus) = (L::splat(times), L::splat(by_x), L::splat(plus));
+            let (one, minus) = (L::splat(T::ONE), L::splat(-minus));
+            for j in (0..n).step_by(L::N) {
+                let (g, x, gx) = (g.add(j), x.add(j), gx.add(j));
+                let add = output == Output::Accumulate;
+                if j + L::N <= n {
+                    let v = L::fma(L::fma(L::load(x), one, minus), by_x, plus);
+                    let before = if add { L::fma(L::load(gx), one, v) } else { v };
+                    L::store(gx, L::fma(L::load(g), times, before));
+                } else {
+                    let m = L::mask(0, n - j);
+                    let v = L::fma(L::fma(L::load_masked(x, m), one, minus), by_x, plus);
+                    let before = if add { L::fma(L::load_masked(gx, m), one, v) } else { v };
+                    L::store_masked(gx, m, L::fma(L::load_masked(g, m), times, before));
                 }
             }
         }

@@ -9,7 +9,6 @@ mod groups;
 mod layer;
 mod rows;
 mod turned;
-mod vectors;
 
 #[cfg(test)]
 mod tests;

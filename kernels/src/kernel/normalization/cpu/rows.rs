@@ -3,10 +3,10 @@
 // Loops run over many arrays side by side.
 #![allow(clippy::needless_range_loop)]
 
-use super::vectors::{self, VectorAccumulator};
 use super::{BLOCK, ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments, wide_moments};
 use crate::array::Output;
 use crate::dtype::Real;
+use crate::kernel::vector_sums::{self, VectorAccumulator};
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::Lanes;
 use std::ops::Range;
@@ -93,15 +93,15 @@ unsafe fn moments<T: Real, L: Lanes<T>>(s: &Strip, x: &[T], total: &mut ChannelP
             }
             let n = (s.block(first).len() * s.width) as f64;
             let (mut sum, mut rest, mut squares) =
-                (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
+                (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
             for o in s.block(first) {
-                vectors::add::<T, L>(&x[s.row(o)], &mut sum);
+                vector_sums::add::<T, L>(&x[s.row(o)], &mut sum);
             }
-            let mean = T::from_f64(sum.total::<L>() / n);
+            let mean = T::from_f64(sum.total::<T, L>().to_f64() / n);
             for o in s.block(first) {
-                vectors::deviate::<T, L>(&x[s.row(o)], mean, &mut rest, &mut squares);
+                vector_sums::deviate::<T, L>(&x[s.row(o)], mean, &mut rest, &mut squares);
             }
-            let (rest, squares) = (rest.total::<L>(), squares.total::<L>());
+            let (rest, squares) = (rest.total::<T, L>().to_f64(), squares.total::<T, L>().to_f64());
             merge_moments(total, before, &[mean.to_f64() + rest / n, squares - rest * rest / n], n);
         }
     }
@@ -118,12 +118,12 @@ pub(super) unsafe fn add_moments<T: Real, L: Lanes<T>>(x: &[T], mut before: f64,
         // SAFETY: the caller is inside `enter`.
         let mut found = unsafe {
             let (mut sum, mut rest, mut squares) =
-                (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
-            vectors::add::<T, L>(x, &mut sum);
-            let mean = T::from_f64(sum.total::<L>() / n);
-            vectors::deviate::<T, L>(x, mean, &mut rest, &mut squares);
-            let rest = rest.total::<L>();
-            [mean.to_f64() + rest / n, squares.total::<L>() - rest * rest / n]
+                (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
+            vector_sums::add::<T, L>(x, &mut sum);
+            let mean = T::from_f64(sum.total::<T, L>().to_f64() / n);
+            vector_sums::deviate::<T, L>(x, mean, &mut rest, &mut squares);
+            let rest = rest.total::<T, L>().to_f64();
+            [mean.to_f64() + rest / n, squares.total::<T, L>().to_f64() - rest * rest / n]
         };
         if !found[1].is_finite() {
             found = wide_moments(x.iter().copied());
@@ -144,18 +144,18 @@ unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>,
         for from in (0..s.width).step_by(BLOCK) {
             // SAFETY: the caller's promise.
             unsafe {
-                let (mut sum, mut product) = (VectorAccumulator::new::<L>(), VectorAccumulator::new::<L>());
+                let (mut sum, mut product) = (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
                 for o in s.block(first) {
                     let row = s.row(o);
                     let at = row.start + from..row.end.min(row.start + from + BLOCK);
                     let gy = gy.read(at.start, at.len());
                     match x {
-                        Some(x) => vectors::multiply::<T, L>(gy, &x[at], mean, &mut sum, &mut product),
-                        None => vectors::add::<T, L>(gy, &mut sum),
+                        Some(x) => vector_sums::multiply::<T, L>(gy, &x[at], mean, &mut sum, &mut product),
+                        None => vector_sums::add::<T, L>(gy, &mut sum),
                     }
                 }
-                total[0] += sum.total::<L>();
-                total[1] += product.total::<L>();
+                total[0] += sum.total::<T, L>().to_f64();
+                total[1] += product.total::<T, L>().to_f64();
             }
         }
     }

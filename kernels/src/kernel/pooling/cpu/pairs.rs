@@ -1,9 +1,108 @@
-//! 2 x 2 maxima with their places, and the gradient, for one row of windows: in vectors of 16 windows where the machine has AVX-512, since
-//! compilers make a long scalar loop of it.
+//! Windows of 2 x 2 with stride 2: for one row of them their maxima with the places, and the gradient, in vectors of 16 windows where
+//! the machine has AVX-512, since compilers make a long scalar loop of it.
 
-use super::{WindowIndex, larger, wins};
+use super::planes::Planes;
+use super::{Divisor, PoolingAxis, WindowIndex, larger, wins};
 use crate::array::Output;
 use crate::dtype::Real;
+
+impl Planes {
+    /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
+    pub fn pairs(&self) -> bool {
+        let [d, h, w] = &self.axes;
+        let whole = |a: &PoolingAxis| a.stride == 2 && a.windows.iter().all(|w| w.to - w.from == 2);
+        self.inner == 1 && self.kernel == [1, 2, 2] && self.pad == [0; 3] && d.stride == 1 && whole(h) && whole(w)
+    }
+
+    /// The rows of the output, and where the first of the two input rows begins that each is made of.
+    #[inline(always)]
+    fn row_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let row = self.axes[2].input;
+        self.rows().map(move |(r, d, h)| (r, (d.from * self.axes[1].input + h.from) * row))
+    }
+
+    /// What windows see of two rows.
+    #[inline(always)]
+    fn pair<'a, T>(&self, x: &'a [T], at: usize) -> [&'a [T]; 2] {
+        let n = 2 * self.width();
+        [&x[at..][..n], &x[at + self.axes[2].input..][..n]]
+    }
+
+    #[inline(always)]
+    fn pair_mut<'a, T>(&self, x: &'a mut [T], at: usize) -> [&'a mut [T]; 2] {
+        let (n, row) = (2 * self.width(), self.axes[2].input);
+        let (a, b) = x[at..at + row + n].split_at_mut(row);
+        [&mut a[..n], &mut b[..n]]
+    }
+
+    /// Zeros in a gradient to be written, if it has places that no pair reaches.
+    #[inline(always)]
+    fn begin_pairs<T: Real>(&self, gx: &mut [T], output: Output) {
+        let [_, h, w] = &self.axes;
+        if output == Output::Write && (w.input != 2 * self.width() || h.input != 2 * h.windows.len()) {
+            gx.fill(T::ZERO);
+        }
+    }
+
+    #[inline(always)]
+    pub fn max_pairs<T: Real>(&self, x: &[T], y: &mut [T]) {
+        let width = self.width();
+        for (r, at) in self.row_pairs() {
+            let [a, b] = self.pair(x, at);
+            let y = &mut y[r * width..][..width];
+            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
+                *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
+            }
+        }
+    }
+
+    /// All windows are whole; numbers are added in the order of `sum`.
+    #[inline(always)]
+    pub(super) fn sum_pairs<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
+        let width = self.width();
+        let count = T::from_f64(if divisor == Divisor::One { 1.0 } else { 4.0 });
+        for (r, at) in self.row_pairs() {
+            let [a, b] = self.pair(x, at);
+            let y = &mut y[r * width..][..width];
+            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
+                *y = (T::ZERO + (a[0] + b[0]) + (a[1] + b[1])) / count;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn max_pairs_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
+        let width = self.width();
+        for (r, at) in self.row_pairs() {
+            let part = r * width..(r + 1) * width;
+            let (y, places) = (&mut y[part.clone()], &mut places[part]);
+            Maxima { x: self.pair(x, at), y, places }.find();
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn max_pairs_backward_to<T: Real, I: WindowIndex>(
+        &self,
+        gy: &[T],
+        places: &[I],
+        gx: &mut [T],
+        output: Output,
+    ) {
+        self.begin_pairs(gx, output);
+        let plane = PlaneGradients { places, gy, gx, width: self.width(), row: self.axes[2].input };
+        plane.share(self.row_pairs(), output);
+    }
+
+    #[inline(always)]
+    pub(super) fn max_pairs_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
+        let width = self.width();
+        self.begin_pairs(gx, output);
+        for (r, at) in self.row_pairs() {
+            let (gx, gy) = (self.pair_mut(gx, at), &gy[r * width..][..width]);
+            RowPair { x: self.pair(x, at), gx, gy }.share(output);
+        }
+    }
+}
 
 /// Two input rows of `2 n` numbers, their gradients, and the gradients of `n` windows.
 pub(super) struct RowPair<'a, T> {

@@ -1,6 +1,6 @@
 //! Pooling of one plane: an output row is folded from shifted input rows.
 
-use super::{Divisor, Pooling, PoolingAxis, PoolingTask, Window, WindowIndex, larger, pairs, wins};
+use super::{Divisor, Pooling, PoolingAxis, PoolingTask, Window, WindowIndex, wins};
 use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
@@ -212,20 +212,26 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let (width, step) = (self.width(), self.spans.first().map_or(1, |s| s.step));
-        let mut starts = Vec::new();
+        // For each meeting the place in gx of its output 0, from the first source row on: one list for windows that see as
+        // many rows.
+        let (mut starts, mut seen) = (Vec::new(), [usize::MAX; 2]);
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
-            starts.clear();
-            reserve(&mut starts, self.kernel[0] * self.kernel[1] * self.spans.len());
-            for (at, _) in self.sources(d, h) {
-                pace.step(self.meetings());
-                starts.extend(self.spans.iter().map(|s| (at + s.x).wrapping_sub(s.y * s.step)));
+            pace.step(width);
+            let Some((first, _)) = self.sources(d, h).next() else { continue };
+            if seen != [d.to - d.from, h.to - h.from] {
+                seen = [d.to - d.from, h.to - h.from];
+                starts.clear();
+                reserve(&mut starts, self.kernel[0] * self.kernel[1] * self.spans.len());
+                for (at, _) in self.sources(d, h) {
+                    starts.extend(self.spans.iter().map(|s| (at - first + s.x).wrapping_sub(s.y * s.step)));
+                }
             }
             let places = &places[row * width..][..width];
             for (i, (&g, &place)) in gy[row * width..][..width].iter().zip(places).enumerate() {
                 // Nowhere: there is no such meeting.
                 if let Some(start) = starts.get(place.get() as usize) {
-                    gx[start.wrapping_add(i * step)] += g;
+                    gx[start.wrapping_add(first + i * step)] += g;
                 }
             }
         }
@@ -256,16 +262,25 @@ impl Planes {
             return self.sum_pairs(x, y, divisor);
         }
         let width = self.width();
+        // Of the source rows that an output row sees, so that windows go along one row alone.
+        let mut sums = Scratch::filled(self.axes[2].input * self.inner, T::ZERO);
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             let y = &mut y[row * width..][..width];
             y.fill(T::ZERO);
-            for (at, _) in self.sources(d, h) {
-                pace.step(self.meetings());
-                for s in &self.spans {
-                    let y = &mut y[s.y..][..s.count];
-                    each_of!(&x[at + s.x..], s.step, s.count, |i, v| y[i] += v);
+            pace.step(self.meetings());
+            for (at, first) in self.sources(d, h) {
+                let x = &x[at..][..sums.len()];
+                pace.step(x.len());
+                match first {
+                    true => sums.copy_from_slice(x),
+                    false => sums.iter_mut().zip(x).for_each(|(sum, &v)| *sum += v),
                 }
+            }
+            let is_seen = d.from < d.to && h.from < h.to;
+            for s in self.spans.iter().filter(|_| is_seen) {
+                let y = &mut y[s.y..][..s.count];
+                each_of!(&sums[s.x..], s.step, s.count, |i, v| y[i] += v);
             }
             self.divide(divisor, d, h, y);
         }
@@ -288,96 +303,6 @@ impl Planes {
                     spread(&mut gx[at + s.x..], &g[s.y..][..s.count], s.step);
                 }
             }
-        }
-    }
-
-    /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
-    pub fn pairs(&self) -> bool {
-        let [d, h, w] = &self.axes;
-        let whole = |a: &PoolingAxis| a.stride == 2 && a.windows.iter().all(|w| w.to - w.from == 2);
-        self.inner == 1 && self.kernel == [1, 2, 2] && self.pad == [0; 3] && d.stride == 1 && whole(h) && whole(w)
-    }
-
-    /// The rows of the output, and where the first of the two input rows begins that each is made of.
-    #[inline(always)]
-    fn row_pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        let row = self.axes[2].input;
-        self.rows().map(move |(r, d, h)| (r, (d.from * self.axes[1].input + h.from) * row))
-    }
-
-    /// What windows see of two rows.
-    #[inline(always)]
-    fn pair<'a, T>(&self, x: &'a [T], at: usize) -> [&'a [T]; 2] {
-        let n = 2 * self.width();
-        [&x[at..][..n], &x[at + self.axes[2].input..][..n]]
-    }
-
-    #[inline(always)]
-    fn pair_mut<'a, T>(&self, x: &'a mut [T], at: usize) -> [&'a mut [T]; 2] {
-        let (n, row) = (2 * self.width(), self.axes[2].input);
-        let (a, b) = x[at..at + row + n].split_at_mut(row);
-        [&mut a[..n], &mut b[..n]]
-    }
-
-    /// Zeros in a gradient to be written, if it has places that no pair reaches.
-    #[inline(always)]
-    fn begin_pairs<T: Real>(&self, gx: &mut [T], output: Output) {
-        let [_, h, w] = &self.axes;
-        if output == Output::Write && (w.input != 2 * self.width() || h.input != 2 * h.windows.len()) {
-            gx.fill(T::ZERO);
-        }
-    }
-
-    #[inline(always)]
-    pub fn max_pairs<T: Real>(&self, x: &[T], y: &mut [T]) {
-        let width = self.width();
-        for (r, at) in self.row_pairs() {
-            let [a, b] = self.pair(x, at);
-            let y = &mut y[r * width..][..width];
-            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
-                *y = larger(larger(larger(a[0], a[1]), b[0]), b[1]);
-            }
-        }
-    }
-
-    /// All windows are whole; numbers are added in the order of `sum`.
-    #[inline(always)]
-    fn sum_pairs<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
-        let width = self.width();
-        let count = T::from_f64(if divisor == Divisor::One { 1.0 } else { 4.0 });
-        for (r, at) in self.row_pairs() {
-            let [a, b] = self.pair(x, at);
-            let y = &mut y[r * width..][..width];
-            for ((a, b), y) in a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0).zip(y) {
-                *y = (T::ZERO + a[0] + a[1] + b[0] + b[1]) / count;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn max_pairs_keeping<T: Real, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
-        let width = self.width();
-        for (r, at) in self.row_pairs() {
-            let part = r * width..(r + 1) * width;
-            let (y, places) = (&mut y[part.clone()], &mut places[part]);
-            pairs::Maxima { x: self.pair(x, at), y, places }.find();
-        }
-    }
-
-    #[inline(always)]
-    fn max_pairs_backward_to<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        self.begin_pairs(gx, output);
-        let plane = pairs::PlaneGradients { places, gy, gx, width: self.width(), row: self.axes[2].input };
-        plane.share(self.row_pairs(), output);
-    }
-
-    #[inline(always)]
-    fn max_pairs_backward<T: Real>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
-        let width = self.width();
-        self.begin_pairs(gx, output);
-        for (r, at) in self.row_pairs() {
-            let (gx, gy) = (self.pair_mut(gx, at), &gy[r * width..][..width]);
-            pairs::RowPair { x: self.pair(x, at), gx, gy }.share(output);
         }
     }
 }

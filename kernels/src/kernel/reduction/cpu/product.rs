@@ -42,7 +42,6 @@ impl<T: SimdReal> WithLanes<T> for Product<'_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         let (whole, rest) = self.x.split_at(self.x.len() / LANES * LANES);
         let mut lanes = [T::ONE; LANES];
-        lanes[..rest.len()].copy_from_slice(rest);
         // SAFETY: L's features are on; all vectors lie in x, or in the lanes.
         unsafe {
             let zero = L::splat(T::ZERO);
@@ -54,7 +53,15 @@ impl<T: SimdReal> WithLanes<T> for Product<'_, T> {
             }
             let mut n = LANES / L::N;
             for i in 0..n {
-                products[i] = L::fma(products[i], L::load(lanes.as_ptr().add(i * L::N)), zero);
+                let x = rest.as_ptr().wrapping_add(i * L::N);
+                if (i + 1) * L::N <= rest.len() {
+                    products[i] = L::fma(products[i], L::load(x), zero);
+                } else if i * L::N < rest.len() {
+                    let last = L::mask(0, rest.len() - i * L::N);
+                    L::store(lanes.as_mut_ptr(), products[i]);
+                    L::store_masked(lanes.as_mut_ptr(), last, L::fma(products[i], L::load_masked(x, last), zero));
+                    products[i] = L::load(lanes.as_ptr());
+                }
             }
             while n > 1 {
                 n /= 2;

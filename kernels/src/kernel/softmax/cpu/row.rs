@@ -3,6 +3,7 @@
 
 use crate::array::Output;
 use crate::expr::op::{Binary, Unary};
+use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
 
@@ -24,40 +25,82 @@ pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
     }
 }
 
-pub(super) fn softmax_backward<T: SimdReal>(y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    let (mean, n) = (simd::dot(y, gy), gx.len());
-    dispatch(FromMean { y: &y[..n], gy: &gy[..n], gx, mean, add: output == Output::Accumulate });
+/// Of rows of `n` elements.
+pub(super) fn softmax_backward<T: SimdReal>(n: usize, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
+    dispatch(SoftmaxGradients { n, y: &y[..gx.len()], gy: &gy[..gx.len()], gx, add: output == Output::Accumulate });
 }
 
-/// `gx = y (gy - mean)`, or what is added.
-struct FromMean<'a, T> {
+/// `gx = y (gy - sum(y gy))` of rows of `n` elements, or what is added.
+struct SoftmaxGradients<'a, T> {
+    n: usize,
     y: &'a [T],
     gy: &'a [T],
     gx: &'a mut [T],
-    mean: T,
     add: bool,
 }
 
-impl<T: SimdReal> Choose<T> for FromMean<'_, T> {
+impl<T: SimdReal> Choose<T> for SoftmaxGradients<'_, T> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: L is what the machine has.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for FromMean<'_, T> {
+impl<T: SimdReal> WithLanes<T> for SoftmaxGradients<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let mean = self.mean;
-        if self.add {
-            for ((gx, &gy), &y) in self.gx.iter_mut().zip(self.gy).zip(self.y) {
-                *gx += (gy - mean) * y;
+        let (n, rows) = (self.n, self.n * L::N);
+        for ((y, gy), gx) in self.y.chunks(rows).zip(self.gy.chunks(rows)).zip(self.gx.chunks_mut(rows)) {
+            let pairs = y.chunks_exact(n).zip(gy.chunks_exact(n));
+            // SAFETY: inside `enter`; there are at most so many rows.
+            let means = unsafe { dots::<T, L>(pairs.clone()) };
+            for (((y, gy), gx), mean) in pairs.zip(gx.chunks_exact_mut(n)).zip(means) {
+                // SAFETY: inside `enter`.
+                unsafe { gradient::<T, L>(y, gy, gx, mean, self.add) };
             }
-            return;
         }
-        for ((gx, &gy), &y) in self.gx.iter_mut().zip(self.gy).zip(self.y) {
-            *gx = (gy - mean) * y;
+    }
+}
+
+/// `gx = y (gy - mean)`, or what is added.
+#[inline(always)]
+unsafe fn gradient<T: SimdReal, L: Lanes<T>>(y: &[T], gy: &[T], gx: &mut [T], mean: T, add: bool) {
+    let n = gx.len();
+    let (y, gy, gx, whole) = (y.as_ptr(), gy.as_ptr(), gx.as_mut_ptr(), n - n % L::N);
+    // SAFETY: the caller is inside `enter`; all vectors lie within the row.
+    unsafe {
+        let (minus, one, zero) = (L::splat(-mean), L::splat(T::ONE), L::splat(T::ZERO));
+        for i in (0..whole).step_by(L::N) {
+            let before = if add { L::load(gx.add(i)) } else { zero };
+            let rest = L::fma(L::load(gy.add(i)), one, minus);
+            L::store(gx.add(i), L::fma(rest, L::load(y.add(i)), before));
         }
+        if whole < n {
+            let (y, gy, gx, last) = (y.add(whole), gy.add(whole), gx.add(whole), L::mask(0, n - whole));
+            let before = if add { L::load_masked(gx, last) } else { zero };
+            let rest = L::fma(L::load_masked(gy, last), one, minus);
+            L::store_masked(gx, last, L::fma(rest, L::load_masked(y, last), before));
+        }
+    }
+}
+
+/// The sums of the products of pairs of rows, of as many as a vector has numbers at most.
+#[inline(always)]
+unsafe fn dots<'a, T: SimdReal, L: Lanes<T>>(rows: impl Iterator<Item = (&'a [T], &'a [T])>) -> [T; SIDE] {
+    let mut lanes = [T::ZERO; SIDE * SIDE];
+    // SAFETY: the caller is inside `enter`; the array has room for a vector of as many rows.
+    unsafe {
+        for (r, (y, gy)) in rows.enumerate() {
+            if y.len() > PIECE {
+                // In blocks, which lose less.
+                lanes[r * L::N] = simd::dot(y, gy);
+                continue;
+            }
+            let mut sum = VectorAccumulator::new::<T, L>();
+            vector_sums::dot::<T, L>(y, gy, &mut sum);
+            L::store(lanes.as_mut_ptr().add(r * L::N), sum.lanes::<T, L>());
+        }
+        vector_sums::totals::<T, L>(&lanes)
     }
 }
 
