@@ -32,8 +32,8 @@ def function_info_command(args: Any) -> None:
         raise UnsupportedError(
             message("function_info", "api", "functions of nnrs have no API levels: those are of NNB")
         )
-    if args.query is None and len(args.files) == 1 and args.files[0] in function_names():
-        args.query = args.files[0]
+    if args.query is None and len(args.files) == 1 and not Path(args.files[0]).suffix:
+        args.query = args.files[0]  # what has no ending is no file of networks
     if args.query:
         print(describe_function(args.query), end="")
         return
