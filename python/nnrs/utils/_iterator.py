@@ -60,7 +60,7 @@ class DataIterator:
         self._data_source = data_source
         self._shuffle = data_source.shuffle
         self._current_epoch = 0
-        self._closed = False
+        self._closed = self._is_over = False
         self._held: Batch | None = None  # made, but a callback raised
         self._lock = threading.RLock()  # held by the caller whose turn it is
         self._data_source.reset()
@@ -86,10 +86,11 @@ class DataIterator:
 
     def close(self) -> None:
         """End the thread, after the batch that it is at, and close the data source; a second call does nothing."""
+        self._closed = True  # at once: who waits in `next` makes nothing more
         with self._alone():
-            if self._closed:
+            if self._is_over:
                 return
-            self._closed = True
+            self._is_over = True
             if self._prefetcher is not None:
                 self._prefetcher.stop()
                 self._prefetcher.join()
