@@ -51,9 +51,7 @@ def test_a_launcher_that_does_not_end_the_others():
     options, mark = ["--enable-recovery"], f"by-{os.getpid()}"
     try:
         done = failing(3, "faults", "kill", mark, timeout=LIMIT, options=options, NNRS_COMMUNICATOR_TIMEOUT="0.5")
-    except (
-        subprocess.TimeoutExpired
-    ) as late:  # Open MPI 5 may stay behind when its processes are gone
+    except subprocess.TimeoutExpired as late:  # Open MPI 5 may stay behind when its processes are gone
         left = subprocess.run(
             ["pgrep", "-f", f"faults.py kill {mark}"], capture_output=True, encoding="utf-8", check=False
         )
