@@ -13,14 +13,9 @@ NARROW = (30_000, 32)
 CUBE = (100, 100, 100)
 
 
-def max_pooled(x: tuple[int, ...], size: int, stride: int, pad: int = 0) -> Call:
+def pooled(of_torch: str, x: tuple[int, ...], size: int, stride: int, pad: int = 0) -> Call:
     args = {"kernel": (size, size), "stride": (stride, stride), "pad": (pad, pad)}
-    return Call((x,), args, torch=lambda torch, x: torch.nn.functional.max_pool2d(x, size, stride, pad))
-
-
-def averaged(x: tuple[int, ...], size: int, stride: int, pad: int = 0) -> Call:
-    args = {"kernel": (size, size), "stride": (stride, stride), "pad": (pad, pad)}
-    return Call((x,), args, torch=lambda torch, x: torch.nn.functional.avg_pool2d(x, size, stride, pad))
+    return Call((x,), args, torch=lambda torch, x: getattr(torch.nn.functional, of_torch)(x, size, stride, pad))
 
 
 def along_last(x: Any, torch: Callable[..., Any]) -> Call:
@@ -45,11 +40,11 @@ def nearest(x: tuple[int, ...], scale: float) -> Call:
 
 SHAPES: dict[str, dict[str, Call]] = {
     "max_pooling": {
-        "3x3 stride 2": max_pooled(MAPS, 3, 2, 1),
-        "3x3": max_pooled(DIGITS, 3, 3),
-        "5x5": max_pooled(DIGITS, 5, 5),
+        "3x3 stride 2": pooled("max_pool2d", MAPS, 3, 2, 1),
+        "3x3": pooled("max_pool2d", DIGITS, 3, 3),
+        "5x5": pooled("max_pool2d", DIGITS, 5, 5),
     },
-    "average_pooling": {"3x3 stride 2": averaged(MAPS, 3, 2, 1), "5x5": averaged(DIGITS, 5, 5)},
+    "average_pooling": {"3x3 stride 2": pooled("avg_pool2d", MAPS, 3, 2, 1), "5x5": pooled("avg_pool2d", DIGITS, 5, 5)},
     "cumprod": {
         "one line": along_last(uniform(0.9, 1.1, 1, 1_000_000), lambda torch, x: torch.cumprod(x, -1)),
     },

@@ -37,9 +37,7 @@ class Notice(NamedTuple):
 
     def error(self, name: str, group: str) -> DisagreementError:
         """What a collective of the group ends with that it meets."""
-        what = f"rank {self.rank} of group {group!r} has given its backward run up: {self.why}"
-        hint = "gradients of this run are missing: leave the step out on all processes"
-        return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
+        return _given_up(self.rank, self.why, name, group)
 
     def unclear(self, name: str, group: str) -> CommunicatorError:
         """The end, where it cannot be said whether a collective that meets it belongs to that run."""
@@ -87,7 +85,13 @@ class LateRun(NamedTuple):
 
     def error(self, name: str, group: str) -> DisagreementError:
         """What their collective ends with."""
-        return Notice(self.rank, [], [], self.why).error(name, group)
+        return _given_up(self.rank, self.why, name, group)
+
+
+def _given_up(rank: int, why: str, name: str, group: str) -> DisagreementError:
+    what = f"rank {rank} of group {group!r} has given its backward run up: {why}"
+    hint = "gradients of this run are missing: leave the step out on all processes"
+    return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
 
 
 def notice_text(path: Sequence[Any], groups: Sequence[str], why: str) -> str:
