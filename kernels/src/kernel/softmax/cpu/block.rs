@@ -78,6 +78,7 @@ type PerColumn<T> = [T; WIDTH];
 struct ColumnSums<T>([PerColumn<T>; 8]);
 
 impl<T: SimdReal> ColumnSums<T> {
+    #[inline(always)]
     fn new() -> Self {
         ColumnSums([[T::ZERO; WIDTH]; 8])
     }
@@ -87,12 +88,13 @@ impl<T: SimdReal> ColumnSums<T> {
         simd::add_assign(&mut self.0[k % 8][..x.len()], x);
     }
 
-    fn total(mut self) -> PerColumn<T> {
+    /// All of the first `width` columns.
+    fn total(&mut self, width: usize) -> &mut PerColumn<T> {
         for half in [4, 2, 1] {
             let (low, high) = self.0.split_at_mut(half);
-            low.iter_mut().zip(high).for_each(|(low, high)| simd::add_assign(low, high));
+            low.iter_mut().zip(high).for_each(|(low, high)| simd::add_assign(&mut low[..width], &high[..width]));
         }
-        self.0[0]
+        &mut self.0[0]
     }
 }
 
@@ -118,10 +120,10 @@ pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], 
         combine(Binary::Mul, product, b.columns(y, k), b.columns(gy, k));
         sums.add(k, product);
     }
-    let mean = sums.total();
+    let mean = sums.total(b.width);
     for k in 0..b.n {
         let gx = gx.columns(k);
-        combine(Binary::Sub, gx, b.columns(gy, k), &mean);
+        combine(Binary::Sub, gx, b.columns(gy, k), mean);
         update(Binary::Mul, gx, b.columns(y, k));
     }
 }
@@ -129,7 +131,7 @@ pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], 
 pub(super) fn log_softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
     let mut sums = ColumnSums::new();
     (0..b.n).for_each(|k| sums.add(k, b.columns(gy, k)));
-    let negative = sums.total().map(|s| -s);
+    let negative = sums.total(b.width).map(|s| -s);
     for k in 0..b.n {
         let gx = gx.columns(k);
         map(Unary::Exp, gx, b.columns(y, k));
@@ -193,7 +195,7 @@ fn exponentials<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) -
         shifted_exp(y, b.columns(x, k), &max);
         sums.add(k, y);
     }
-    (max, sums.total())
+    (max, *sums.total(b.width))
 }
 
 /// The maximum, and the logarithm of `sum(exp(x - max))`.
@@ -204,7 +206,7 @@ fn log_sum<T: SimdReal>(b: &ColumnBlock, x: &[T]) -> (PerColumn<T>, PerColumn<T>
         shifted_exp(&mut term[..b.width], b.columns(x, k), &max);
         sums.add(k, &term[..b.width]);
     }
-    map(Unary::Log, &mut term[..b.width], &sums.total());
+    map(Unary::Log, &mut term[..b.width], sums.total(b.width));
     (max, term)
 }
 
