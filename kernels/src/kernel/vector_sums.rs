@@ -1,5 +1,8 @@
 //! Sums over contiguous numbers, in four vectors side by side. All functions are to be called inside `enter`.
 
+// Loops run over vectors side by side.
+#![allow(clippy::needless_range_loop)]
+
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, TransposeBlock};
 
@@ -49,11 +52,19 @@ pub(super) unsafe fn totals<T: Real, L: Lanes<T>>(rows: &[T; SIDE * SIDE]) -> [T
     // SAFETY: the caller is inside `enter`; both arrays have room for as many vectors.
     unsafe {
         L::transpose(TransposeBlock { src, src_stride: L::N, rows: L::N, cols: L::N, dst, dst_stride: L::N }, false);
-        let (one, mut sum) = (L::splat(T::ONE), L::splat(T::ZERO));
+        let (one, mut lanes) = (L::splat(T::ONE), [L::splat(T::ZERO); SIDE]);
         for k in 0..L::N {
-            sum = L::fma(L::load(dst.add(k * L::N)), one, sum);
+            lanes[k] = L::load(dst.add(k * L::N));
         }
-        L::store(sums.as_mut_ptr(), sum);
+        // In halves, which loses less than a chain.
+        let mut width = L::N;
+        while width > 1 {
+            width /= 2;
+            for k in 0..width {
+                lanes[k] = L::fma(lanes[k], one, lanes[k + width]);
+            }
+        }
+        L::store(sums.as_mut_ptr(), lanes[0]);
     }
     sums
 }

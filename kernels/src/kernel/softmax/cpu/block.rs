@@ -74,6 +74,30 @@ impl<'a, T> BlockOutput<'a, T> {
 /// A number for each column.
 type PerColumn<T> = [T; WIDTH];
 
+/// Sums for each column: of every eighth place of the axis, then of those in pairs, which loses less than one chain.
+struct ColumnSums<T>([PerColumn<T>; 8]);
+
+impl<T: SimdReal> ColumnSums<T> {
+    #[inline(always)]
+    fn new() -> Self {
+        ColumnSums([[T::ZERO; WIDTH]; 8])
+    }
+
+    /// Adds the numbers at place `k` of the axis.
+    fn add(&mut self, k: usize, x: &[T]) {
+        simd::add_assign(&mut self.0[k % 8][..x.len()], x);
+    }
+
+    /// All of the first `width` columns.
+    fn total(&mut self, width: usize) -> &mut PerColumn<T> {
+        for half in [4, 2, 1] {
+            let (low, high) = self.0.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(low, high)| simd::add_assign(&mut low[..width], &high[..width]));
+        }
+        &mut self.0[0]
+    }
+}
+
 pub(super) fn softmax<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) {
     let (_, mut factor) = exponentials(b, x, y);
     factor[..b.width].iter_mut().for_each(|f| *f = T::ONE / *f);
@@ -90,23 +114,24 @@ pub(super) fn log_softmax<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOu
 }
 
 pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
-    let mut mean = [T::ZERO; WIDTH];
+    let mut sums = ColumnSums::new();
     for k in 0..b.n {
         let product = gx.columns(k);
         combine(Binary::Mul, product, b.columns(y, k), b.columns(gy, k));
-        simd::add_assign(&mut mean[..b.width], product);
+        sums.add(k, product);
     }
+    let mean = sums.total(b.width);
     for k in 0..b.n {
         let gx = gx.columns(k);
-        combine(Binary::Sub, gx, b.columns(gy, k), &mean);
+        combine(Binary::Sub, gx, b.columns(gy, k), mean);
         update(Binary::Mul, gx, b.columns(y, k));
     }
 }
 
 pub(super) fn log_softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
-    let mut sum = [T::ZERO; WIDTH];
-    (0..b.n).for_each(|k| simd::add_assign(&mut sum[..b.width], b.columns(gy, k)));
-    let negative = sum.map(|s| -s);
+    let mut sums = ColumnSums::new();
+    (0..b.n).for_each(|k| sums.add(k, b.columns(gy, k)));
+    let negative = sums.total(b.width).map(|s| -s);
     for k in 0..b.n {
         let gx = gx.columns(k);
         map(Unary::Exp, gx, b.columns(y, k));
@@ -164,24 +189,24 @@ pub(super) fn cross_entropy_backward<T: SimdReal>(
 /// `y = exp(x - max)`; gives the maxima and the sums.
 fn exponentials<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
-    let mut sum = [T::ZERO; WIDTH];
+    let mut sums = ColumnSums::new();
     for k in 0..b.n {
         let y = y.columns(k);
         shifted_exp(y, b.columns(x, k), &max);
-        simd::add_assign(&mut sum[..b.width], y);
+        sums.add(k, y);
     }
-    (max, sum)
+    (max, *sums.total(b.width))
 }
 
 /// The maximum, and the logarithm of `sum(exp(x - max))`.
 fn log_sum<T: SimdReal>(b: &ColumnBlock, x: &[T]) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
-    let (mut sum, mut term) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
+    let (mut sums, mut term) = (ColumnSums::new(), [T::ZERO; WIDTH]);
     for k in 0..b.n {
         shifted_exp(&mut term[..b.width], b.columns(x, k), &max);
-        simd::add_assign(&mut sum[..b.width], &term);
+        sums.add(k, &term[..b.width]);
     }
-    map(Unary::Log, &mut term[..b.width], &sum);
+    map(Unary::Log, &mut term[..b.width], sums.total(b.width));
     (max, term)
 }
 
