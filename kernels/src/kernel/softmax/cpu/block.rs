@@ -75,12 +75,12 @@ impl<'a, T> BlockOutput<'a, T> {
 type PerColumn<T> = [T; WIDTH];
 
 /// Sums for each column: of every eighth place of the axis, then of those in pairs, which loses less than one chain.
-struct ColumnSums<T>([PerColumn<T>; 8]);
+struct PartSums<T>([PerColumn<T>; 8]);
 
-impl<T: SimdReal> ColumnSums<T> {
+impl<T: SimdReal> PartSums<T> {
     #[inline(always)]
     fn new() -> Self {
-        ColumnSums([[T::ZERO; WIDTH]; 8])
+        PartSums([[T::ZERO; WIDTH]; 8])
     }
 
     /// Adds the numbers at place `k` of the axis.
@@ -114,7 +114,7 @@ pub(super) fn log_softmax<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOu
 }
 
 pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
-    let mut sums = ColumnSums::new();
+    let mut sums = PartSums::new();
     for k in 0..b.n {
         let product = gx.columns(k);
         combine(Binary::Mul, product, b.columns(y, k), b.columns(gy, k));
@@ -129,7 +129,7 @@ pub(super) fn softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], 
 }
 
 pub(super) fn log_softmax_backward<T: SimdReal>(b: &ColumnBlock, y: &[T], gy: &[T], gx: &mut BlockOutput<T>) {
-    let mut sums = ColumnSums::new();
+    let mut sums = PartSums::new();
     (0..b.n).for_each(|k| sums.add(k, b.columns(gy, k)));
     let negative = sums.total(b.width).map(|s| -s);
     for k in 0..b.n {
@@ -189,7 +189,7 @@ pub(super) fn cross_entropy_backward<T: SimdReal>(
 /// `y = exp(x - max)`; gives the maxima and the sums.
 fn exponentials<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
-    let mut sums = ColumnSums::new();
+    let mut sums = PartSums::new();
     for k in 0..b.n {
         let y = y.columns(k);
         shifted_exp(y, b.columns(x, k), &max);
@@ -201,7 +201,7 @@ fn exponentials<T: SimdReal>(b: &ColumnBlock, x: &[T], y: &mut BlockOutput<T>) -
 /// The maximum, and the logarithm of `sum(exp(x - max))`.
 fn log_sum<T: SimdReal>(b: &ColumnBlock, x: &[T]) -> (PerColumn<T>, PerColumn<T>) {
     let max = maximum(b, x);
-    let (mut sums, mut term) = (ColumnSums::new(), [T::ZERO; WIDTH]);
+    let (mut sums, mut term) = (PartSums::new(), [T::ZERO; WIDTH]);
     for k in 0..b.n {
         shifted_exp(&mut term[..b.width], b.columns(x, k), &max);
         sums.add(k, &term[..b.width]);
