@@ -32,9 +32,9 @@ def test_backward_runs_that_fail_on_some_are_told_to_all():
     assert mpirun(3, "failed_runs", 2, 40).count("is well") == 3
 
 
-@pytest.mark.parametrize("in_threads", [("01", ""), ("1", ""), ("", "01"), ("01", "", "new")])
-def test_a_failed_run_of_which_another_communicator_was_not_told(in_threads):
-    assert mpirun(2, "two_communicators", *in_threads).count("is well") == 2
+@pytest.mark.parametrize("size", [2, 3])
+def test_failed_runs_are_told_to_all_communicators_whatever_threads_use_them(size):
+    assert mpirun(size, "failed_runs_in_threads", size, 40).count("is well") == size
 
 
 @pytest.mark.long
@@ -46,3 +46,4 @@ def test_many_random_programs_are_numpys():
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_many_backward_runs_that_fail_on_some(size):
     assert mpirun(size, "failed_runs", size, 400, timeout=600).count("is well") == size
+    assert mpirun(size, "failed_runs_in_threads", size + 10, 400, timeout=600).count("is well") == size

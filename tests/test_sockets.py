@@ -36,8 +36,8 @@ def test_backward_runs_that_fail_on_some_are_told_to_all():
     assert run(3, "failed_runs", 2, 40).count("is well") == 3
 
 
-def test_a_failed_run_of_which_another_communicator_was_not_told():
-    assert run(2, "two_communicators", "01", "").count("is well") == 2
+def test_failed_runs_are_told_to_all_communicators_whatever_threads_use_them():
+    assert run(3, "failed_runs_in_threads", 1, 40).count("is well") == 3
 
 
 def test_threads_with_a_communicator_each():

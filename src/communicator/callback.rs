@@ -199,9 +199,7 @@ impl ReductionWork {
 
 impl PackSender {
     fn join(&self, run: u64) -> OpenReduction {
-        let group = self.group.transport.as_ref().map(|_| self.group.number);
-        let callback = self.members.runs.join(run, group, &self.members.places());
-        OpenReduction { run, calls: 0, callback, plan: None }
+        OpenReduction { run, calls: 0, callback: self.members.join_run(run, &self.group), plan: None }
     }
 
     /// Sends some packs of a run that has begun, each with a word: another rank may have given the run up.
@@ -222,7 +220,7 @@ impl PackSender {
     /// All callbacks have come to the end of the run: it has failed nowhere, if the others say so, too.
     fn close(&self, open: &OpenReduction) -> Result<()> {
         self.end(&open.callback).inspect_err(|e| self.fail(open, &e.to_string()))?;
-        self.members.runs.leave(&open.callback);
+        self.members.leave_run(&open.callback);
         Ok(())
     }
 
@@ -240,7 +238,7 @@ impl PackSender {
     /// Ends a run that has failed here.
     fn fail(&self, open: &OpenReduction, why: &str) {
         self.members.give_up(&open.callback.run, NAME, why);
-        self.members.runs.leave(&open.callback);
+        self.members.leave_run(&open.callback);
     }
 
     fn submit(

@@ -3,9 +3,9 @@
 use super::agreement::{Notice, Stop, agree};
 use super::arrays::KeptMemory;
 use super::line::{CollectiveLine, CollectiveTicket};
-use super::open_runs::{OpenRun, OpenRuns};
+use super::open_runs::{OpenCallback, OpenRun, OpenRuns};
 use super::run_number::OfGroups;
-use super::standing::{self, LateRun, Standing};
+use super::standing::{self, LateRun, RunPlace, Standing, World};
 use super::transport::Transport;
 use super::worker::{TaskGroup, Worker};
 use nnrs_kernels::error::{Error, Result};
@@ -38,8 +38,10 @@ pub(super) struct Membership {
     pub(super) runs: OpenRuns,
     /// What this rank says of runs that it has given up, and has not yet said.
     pub(super) notices: Arc<TaskGroup>,
-    /// Of how many failed runs of this rank each group knows, also of those with no callback of this communicator's.
+    /// The last failed run of this rank that each group knows of, also of those with no callback of this communicator's.
     told: Mutex<HashMap<usize, u64>>,
+    /// What all ranks call this communicator.
+    name: Arc<str>,
 }
 
 /// What a collective of a group is, for the word with which it begins.
@@ -58,7 +60,7 @@ pub(super) struct CollectivePlace {
     /// How many runs had begun.
     counts: OfGroups,
     /// Those of the thread.
-    position: Vec<(u64, u64)>,
+    position: Vec<(u64, RunPlace)>,
     is_notice: bool,
 }
 
@@ -66,9 +68,10 @@ impl Membership {
     pub(super) fn new(world: Arc<dyn Transport>) -> Membership {
         let ranks = (0..world.size()).collect();
         let all = GroupMember { name: WORLD.into(), number: 0, ranks, transport: Some(world.clone()) };
-        let told = Mutex::new([(0, standing::failed(world.rank()).count)].into());
+        let told = Mutex::new([(0, standing::failures())].into());
+        let name = standing::name_communicator((world.size(), world.rank()));
         let (line, memory, worker, runs, notices) = Default::default();
-        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told }
+        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told, name }
     }
 
     pub(super) fn groups(&self) -> Vec<GroupMember> {
@@ -92,8 +95,28 @@ impl Membership {
     pub(super) fn add(&self, name: Arc<str>, ranks: Vec<usize>, transport: Option<Arc<dyn Transport>>) {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
         let number = groups.len();
-        self.told().insert(number, standing::failed(self.world.rank()).count);
+        self.told().insert(number, standing::failures());
         groups.push(GroupMember { name, number, ranks, transport });
+    }
+
+    /// How many the world has, and which it is there.
+    fn rank(&self) -> World {
+        (self.world.size(), self.world.rank())
+    }
+
+    /// A callback of a group joins a run that begins.
+    pub(super) fn join_run(&self, run: u64, group: &GroupMember) -> Arc<OpenCallback> {
+        let callback = self.runs.join(run, (group.number, group.transport.is_some()), &self.places());
+        let place = RunPlace { of: self.name.clone(), number: callback.run.of_first() };
+        standing::join(self.rank(), run, place);
+        callback
+    }
+
+    /// A callback has come to the end of its run.
+    pub(super) fn leave_run(&self, callback: &Arc<OpenCallback>) {
+        if self.runs.leave(callback) {
+            standing::leave(callback.run.run);
+        }
     }
 
     fn told(&self) -> MutexGuard<'_, HashMap<usize, u64>> {
@@ -128,7 +151,7 @@ impl Membership {
         if let Some(t) = &group.transport {
             t.be_patient(false);
         }
-        let (ticket, position) = (self.line.ticket(name, &group.name, false)?, standing::position());
+        let (ticket, position) = (self.line.ticket(name, &group.name, false)?, standing::position(self.rank()));
         Ok(CollectivePlace { ticket, runs, counts, position, is_notice: false })
     }
 
@@ -143,7 +166,7 @@ impl Membership {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
         let CollectivePlace { ticket, runs, counts, position, is_notice } = place;
-        let numbers: Vec<u64> = position.iter().map(|(_, number)| *number).collect();
+        let places: Vec<RunPlace> = position.iter().map(|(_, place)| place.clone()).collect();
         let check = || runs.iter().try_for_each(|run| run.check());
         let is_wanted = || {
             if !runs.is_empty() {
@@ -158,7 +181,7 @@ impl Membership {
                 let begun = notices.iter().filter_map(|n| n.path.first()).map(|number| &number.of_groups);
                 begun.chain(all.iter().map(|s| &s.counts)).for_each(|others| self.runs.catch_up(others));
             }
-            let Some(late) = late.filter(|late| late.position == numbers) else { return Ok(check().err()) };
+            let Some(late) = late.filter(|late| late.position == places) else { return Ok(check().err()) };
             let error = late.error(name, &group.name);
             let is_over = |run: &OpenRun| position[late.level..].iter().any(|(over, _)| *over == run.run);
             runs.iter().filter(|run| is_over(run)).for_each(|run| run.settle(group.number, Some(&error)));
@@ -166,10 +189,10 @@ impl Membership {
         };
         let number = ticket.number();
         ticket.run(t, self.world.rank(), is_wanted, || {
-            let failed = standing::failed(self.world.rank());
-            let is_told = is_notice || self.told().get(&group.number).is_none_or(|told| *told == failed.count);
+            let failed = standing::last_failed(self.rank());
+            let is_told = is_notice || self.told().get(&group.number).is_none_or(|told| *told >= failed.number);
             let why = (!is_told).then_some(failed.why);
-            let standing = Standing { counts, position: numbers.clone(), failed: why };
+            let standing = Standing { counts, position: places.clone(), failed: why };
             let agreed = agree(t, name, said, &standing, hear).map_err(|stop| match stop {
                 // Who has left hears nothing, and nobody here waits for him.
                 Stop::Failure(e) if is_notice => Stop::Disagreement(e),
@@ -181,7 +204,9 @@ impl Membership {
             agreed?;
             self.line.note_agreed(number);
             if !is_notice {
-                self.told().insert(group.number, failed.count);
+                let mut told = self.told();
+                let last = told.entry(group.number).or_default();
+                *last = failed.number.max(*last);
             }
             let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
             moves(t, &mut memory).map_err(Stop::Failure)
@@ -200,9 +225,11 @@ impl Membership {
             return;
         }
         let own = self.places().into_keys().collect();
-        let failed = standing::note_failed(self.world.rank(), run.run, why);
+        let failed = standing::note_failed(self.rank(), run.run, why);
         for group in self.groups() {
-            self.told().entry(group.number).and_modify(|told| *told += u64::from(*told + 1 == failed));
+            self.told().entry(group.number).and_modify(|told| {
+                *told = if *told >= failed.before { failed.number.max(*told) } else { *told };
+            });
             let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {
                 continue;
             };

@@ -8,7 +8,6 @@
 use super::agreement::Notice;
 use super::packs::PlannedPacks;
 use super::run_number::{Begun, OfGroups, RunCounts, RunNumber};
-use super::standing;
 use super::worker::TaskGroup;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(super) struct OpenRun {
     pub(super) run: u64,
     around: Option<Arc<OpenRun>>,
-    /// Among all within the one around it.
-    number: u64,
     /// Of each group: where it begins.
     places: BTreeMap<usize, Begun>,
     /// What was sent.
@@ -33,6 +30,8 @@ pub(super) struct OpenRun {
 #[derive(Default)]
 struct OpenRunState {
     numbers: OfGroups,
+    /// Its number among those within the one around it whose first callback is of the same group.
+    of_first: u64,
     within: RunCounts,
     error: Option<(ErrorKind, String)>,
     /// Groups in which all know how it has ended.
@@ -67,6 +66,11 @@ impl OpenRun {
     pub(super) fn give_up(&self) -> bool {
         let is_first = !std::mem::replace(&mut self.lock().is_given_up, true);
         is_first && self.around.as_ref().is_none_or(|run| run.check().is_ok())
+    }
+
+    /// The how many-th it is of those that begin with a callback of the same group.
+    pub(super) fn of_first(&self) -> u64 {
+        self.lock().of_first
     }
 
     /// Which it is, in a word of that group.
@@ -154,9 +158,9 @@ impl OpenRunsState {
         self.early = early.into_iter().filter(|told| self.is_to_come(told, places)).collect();
         // A callback that only hands on what it is told of functions does not know its run, nor when that ends.
         let around = self.open().into_iter().rfind(|r| run > 0 && r.run > 0);
-        let (places, number) = self.count(around.as_deref(), |counts| (counts.begin(places), counts.of_all));
+        let places = self.count(around.as_deref(), |counts| counts.begin(places));
         let (tasks, plans, state) = Default::default();
-        Arc::new(OpenRun { run, around, number, places, tasks, plans, state })
+        Arc::new(OpenRun { run, around, places, tasks, plans, state })
     }
 
     /// What `work` does with the counts of runs within another one, or within none.
@@ -215,34 +219,38 @@ impl OpenRuns {
         Ok((open, state.counts.of_groups.clone()))
     }
 
-    /// A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order. `places`: how
-    /// many collectives of each group have been asked for.
-    pub(super) fn join(&self, run: u64, group: Option<usize>, places: &OfGroups) -> Arc<OpenCallback> {
-        let mut state = self.lock();
+    /// A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order. `of`: its group,
+    /// and whether this rank is in that. `places`: how many collectives of each group have been asked for.
+    pub(super) fn join(&self, run: u64, of: (usize, bool), places: &OfGroups) -> Arc<OpenCallback> {
+        let (mut state, (group, is_in)) = (self.lock(), of);
         let there = state.callbacks.iter().find(|c| c.run.run == run).map(|c| c.run.clone());
         let joined = there.unwrap_or_else(|| state.begin(run, places));
-        if let Some(group) = group
-            && !joined.lock().numbers.contains_key(&group)
-        {
+        let is_first = joined.of_first() == 0;
+        let is_counted = if is_in { joined.lock().numbers.contains_key(&group) } else { !is_first };
+        if !is_counted {
             let number = state.count(joined.around.as_deref(), |counts| {
-                let count = counts.of_groups.entry(group).or_default();
+                let counts = if is_in { &mut counts.of_groups } else { &mut counts.beside };
+                let count = counts.entry(group).or_default();
                 *count += 1;
                 *count
             });
-            joined.lock().numbers.insert(group, number);
+            let mut own = joined.lock();
+            own.of_first = if is_first { number } else { own.of_first };
+            if is_in {
+                own.numbers.insert(group, number);
+            }
         }
+        let group = is_in.then_some(group);
         let is_free = |n: &usize| !state.callbacks.iter().any(|c| c.group == group && c.number == *n);
         let number = (0..state.callbacks.len()).find(is_free).unwrap_or(state.callbacks.len());
-        standing::join(run, joined.number);
         let made = Arc::new(OpenCallback { run: joined, group, number });
         state.callbacks.push(made.clone());
         made
     }
 
-    /// A callback has come to the end of its run.
-    pub(super) fn leave(&self, callback: &Arc<OpenCallback>) {
-        let gone = self.lock().callbacks.extract_if(.., |c| Arc::ptr_eq(c, callback)).count();
-        (0..gone).for_each(|_| standing::leave(callback.run.run));
+    /// A callback has come to the end of its run; whether it was in one.
+    pub(super) fn leave(&self, callback: &Arc<OpenCallback>) -> bool {
+        self.lock().callbacks.extract_if(.., |c| Arc::ptr_eq(c, callback)).count() > 0
     }
 
     /// Others have given runs up, which they say in a group. `is_met`: whether what has met that is a collective of the program,
@@ -290,7 +298,7 @@ mod tests {
     }
 
     fn join(runs: &OpenRuns, run: u64, group: usize) -> Arc<OpenCallback> {
-        runs.join(run, Some(group), &places())
+        runs.join(run, (group, true), &places())
     }
 
     fn places() -> OfGroups {
@@ -312,7 +320,7 @@ mod tests {
         runs.leave(&all[0]);
         let more = [join(&runs, 9, 0), join(&runs, 9, 0)];
         assert_eq!(more.each_ref().map(|c| c.number), [0, 3]); // 1 and 2 are still open
-        all[1..].iter().chain(&more).for_each(|c| runs.leave(c));
+        all[1..].iter().chain(&more).for_each(|c| assert!(runs.leave(c)));
         assert!(runs.asked_within().unwrap().0.is_empty());
     }
 
@@ -333,12 +341,12 @@ mod tests {
         assert!(outer.run.check().is_ok() && inner.run.is_settled(5) && !inner.run.is_settled(0));
         assert_eq!(text(&inner.run), ["0 0 0 0:1", "0 0 0 0:1 3:1"]);
         assert_eq!([inner.run.give_up(), inner.run.give_up()], [true, false]);
-        [inner, other].iter().for_each(|c| runs.leave(c));
+        [inner, other].iter().for_each(|c| assert!(runs.leave(c)));
         let second = join(&runs, 3, 0); // of which was told before it began
         assert!(runs.asked_within().unwrap().0[1].check().is_err() && second.run.is_settled(0));
         outer.run.settle(0, Some(&Error::graph("it ends")));
         assert!(!second.run.give_up());
-        [second, outer].iter().for_each(|c| runs.leave(c));
+        [second, outer].iter().for_each(|c| assert!(runs.leave(c)));
         let next = join(&runs, 4, 0);
         assert!(runs.asked_within().unwrap().0[0].check().is_err());
         assert_eq!(text(&next.run), ["0 1 1 0:2"]);
@@ -351,7 +359,7 @@ mod tests {
     fn ranks_without_a_group_in_common_know_a_run_by_its_place() {
         let runs = OpenRuns::default();
         let hear = |path: &[&str]| runs.hear((5, &"pair".into()), "barrier", &[notice(path)], &places(), true);
-        let run = runs.join(1, None, &places());
+        let run = runs.join(1, (2, false), &places());
         for other in ["1 0 0 8:1", "0 0 0 3:1"] {
             hear(&[other]).unwrap();
             assert!(run.run.check().is_ok());

@@ -77,6 +77,8 @@ pub(super) struct RunCounts {
     pub(super) of_all: u64,
     /// With callbacks of each group.
     pub(super) of_groups: OfGroups,
+    /// Whose first callback is one of a group that this rank is not in.
+    pub(super) beside: OfGroups,
     behind: BTreeMap<usize, (u64, u64)>,
 }
 

@@ -3,26 +3,39 @@
 
 use super::run_number::{OfGroups, groups_text, read_groups};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A rank: how many its world has, and which it is there. A thread is several in worlds of several sizes.
+pub(super) type World = (usize, usize);
+
+/// Which run it is: the how many-th of those within the one around it whose first callback is of that group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunPlace {
+    /// The communicator of its first callback, as all of its ranks call it.
+    pub(super) of: Arc<str>,
+    pub(super) number: u64,
+}
 
 /// A backward run of a thread, with callbacks of any communicators.
 struct RunHere {
     run: u64,
-    number: u64,
+    place: RunPlace,
     callbacks: usize,
 }
 
 thread_local! {
     static HERE: RefCell<Vec<RunHere>> = const { RefCell::new(vec![]) };
+    static WORLD_HERE: Cell<Option<World>> = const { Cell::new(None) };
 }
 
-/// A callback joins a run. `number`: of the run, in the callback's communicator; that of the first counts.
-pub(super) fn join(run: u64, number: u64) {
+/// A callback joins a run. `place`: of the run, by that callback; that of the first counts.
+pub(super) fn join(world: World, run: u64, place: RunPlace) {
+    stand_for(world);
     HERE.with_borrow_mut(|open| match open.iter_mut().find(|r| r.run == run) {
         Some(there) => there.callbacks += 1,
-        None => open.push(RunHere { run, number, callbacks: 1 }),
+        None => open.push(RunHere { run, place, callbacks: 1 }),
     });
 }
 
@@ -34,34 +47,92 @@ pub(super) fn leave(run: u64) {
     });
 }
 
-/// The runs of this thread that go on: what they are called, and their numbers.
-pub(super) fn position() -> Vec<(u64, u64)> {
-    HERE.with_borrow(|open| open.iter().map(|r| (r.run, r.number)).collect())
+/// The runs of this thread, which stands for that rank, that go on: what they are called, and which they are.
+pub(super) fn position(world: World) -> Vec<(u64, RunPlace)> {
+    stand_for(world);
+    HERE.with_borrow(|open| open.iter().map(|r| (r.run, r.place.clone())).collect())
 }
 
-/// How many runs have failed, and why the last one did.
+/// This thread uses communicators of that rank: all that it uses are of one.
+fn stand_for(world: World) {
+    match WORLD_HERE.get() {
+        Some(first) if first == world => {}
+        Some(first) => lock().are_one(first, world),
+        None => WORLD_HERE.set(Some(world)),
+    }
+}
+
+/// The last run that has failed on a rank: its number among all of this process, and that of the one before.
 #[derive(Clone, Default)]
-pub(super) struct FailedRuns {
-    pub(super) count: u64,
+pub(super) struct FailedRun {
+    pub(super) number: u64,
+    pub(super) before: u64,
     pub(super) why: String,
     run: u64,
 }
 
-/// Of each rank of this process, by its number in the world.
-static FAILED: Mutex<BTreeMap<usize, FailedRuns>> = Mutex::new(BTreeMap::new());
-
-/// A run has failed; each communicator says so whose callbacks it has.
-pub(super) fn note_failed(rank: usize, run: u64, why: &str) -> u64 {
-    let mut all = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let failed = all.entry(rank).or_default();
-    if failed.count == 0 || failed.run != run {
-        *failed = FailedRuns { count: failed.count + 1, why: why.into(), run };
-    }
-    failed.count
+#[derive(Default)]
+struct Ranks {
+    failed: BTreeMap<World, FailedRun>,
+    /// Ranks that are one with another one.
+    same: BTreeMap<World, World>,
+    communicators: BTreeMap<World, u64>,
+    failures: u64,
 }
 
-pub(super) fn failed(rank: usize) -> FailedRuns {
-    FAILED.lock().unwrap_or_else(PoisonError::into_inner).get(&rank).cloned().unwrap_or_default()
+impl Ranks {
+    fn root(&self, world: World) -> World {
+        self.same.get(&world).map_or(world, |&same| self.root(same))
+    }
+
+    fn are_one(&mut self, a: World, b: World) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.same.insert(b, a);
+            let other = self.failed.remove(&b).unwrap_or_default();
+            let kept = self.failed.entry(a).or_default();
+            *kept = if other.number > kept.number { other } else { std::mem::take(kept) };
+        }
+    }
+}
+
+static RANKS: Mutex<Ranks> =
+    Mutex::new(Ranks { failed: BTreeMap::new(), same: BTreeMap::new(), communicators: BTreeMap::new(), failures: 0 });
+
+fn lock() -> MutexGuard<'static, Ranks> {
+    RANKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run has failed; each communicator says so whose callbacks it has.
+pub(super) fn note_failed(world: World, run: u64, why: &str) -> FailedRun {
+    let mut ranks = lock();
+    let root = ranks.root(world);
+    let last = ranks.failed.get(&root).cloned().unwrap_or_default();
+    if last.number > 0 && last.run == run {
+        return last;
+    }
+    ranks.failures += 1;
+    let failed = FailedRun { number: ranks.failures, before: last.number, why: why.into(), run };
+    ranks.failed.insert(root, failed.clone());
+    failed
+}
+
+pub(super) fn last_failed(world: World) -> FailedRun {
+    let ranks = lock();
+    ranks.failed.get(&ranks.root(world)).cloned().unwrap_or_default()
+}
+
+/// How many runs have failed in this process.
+pub(super) fn failures() -> u64 {
+    lock().failures
+}
+
+/// What all ranks of a world call the communicator that is made now: the how many-th it is of that size.
+pub(super) fn name_communicator(world: World) -> Arc<str> {
+    let mut ranks = lock();
+    let count = ranks.communicators.entry(world).or_default();
+    *count += 1;
+    format!("{}.{count}", world.0).into()
 }
 
 /// See above.
@@ -69,9 +140,8 @@ pub(super) fn failed(rank: usize) -> FailedRuns {
 pub(super) struct Standing {
     /// Of each group that has callbacks: how many such runs have begun within no other one.
     pub(super) counts: OfGroups,
-    /// Within which runs of its thread: their numbers, each among those within the one before that begin with the same
-    /// communicator.
-    pub(super) position: Vec<u64>,
+    /// Within which runs of its thread, the outermost first.
+    pub(super) position: Vec<RunPlace>,
     /// Why a run has failed of which this communicator was not told.
     pub(super) failed: Option<String>,
 }
@@ -79,7 +149,7 @@ pub(super) struct Standing {
 impl Standing {
     /// One line.
     pub(super) fn text(&self) -> String {
-        let position: Vec<String> = self.position.iter().map(u64::to_string).collect();
+        let position: Vec<String> = self.position.iter().map(|p| format!("{}:{}", p.of, p.number)).collect();
         let failed = self.failed.as_ref().map(|why| format!("|{}", why.replace('\n', " "))).unwrap_or_default();
         format!("{}|{}{failed}", groups_text(&self.counts), position.join(" "))
     }
@@ -88,16 +158,18 @@ impl Standing {
     pub(super) fn read(text: &str) -> Option<Standing> {
         let mut parts = text.splitn(3, '|');
         let counts = read_groups(parts.next()?)?;
-        let numbers = parts.next()?.split(' ').filter(|n| !n.is_empty());
-        let position = numbers.map(|n| n.parse().ok()).collect::<Option<_>>()?;
+        let places = parts.next()?.split(' ').filter(|n| !n.is_empty()).map(|place| place.split_once(':'));
+        let place = |(of, number): (&str, &str)| Some(RunPlace { of: of.into(), number: number.parse().ok()? });
+        let position = places.map(|parts| place(parts?)).collect::<Option<_>>()?;
         Some(Standing { counts, position, failed: parts.next().map(str::to_string) })
     }
 
-    /// The outermost of another rank's runs that is over here.
+    /// The outermost of another rank's runs that is over here; `None` where there is none, or none knows.
     fn ends(&self, other: &Standing) -> Option<usize> {
         let (own, theirs) = (&self.position, &other.position);
         let level = own.iter().zip(theirs).take_while(|(a, b)| a == b).count();
-        theirs.get(level).filter(|&b| own.get(level).is_none_or(|a| a > b)).map(|_| level)
+        let is_behind = |a: &RunPlace, b: &RunPlace| a.of == b.of && a.number > b.number;
+        theirs.get(level).filter(|&b| own.get(level).is_none_or(|a| is_behind(a, b))).map(|_| level)
     }
 }
 
@@ -107,7 +179,7 @@ pub(super) struct LateRun<'a> {
     pub(super) rank: usize,
     pub(super) why: &'a str,
     /// Where those are who are within it.
-    pub(super) position: &'a [u64],
+    pub(super) position: &'a [RunPlace],
     /// It is the how many-th of their runs, from 0 on.
     pub(super) level: usize,
 }
@@ -144,51 +216,68 @@ impl<'a> LateRun<'a> {
 mod tests {
     use super::*;
 
-    fn standing(position: &[u64], failed: bool) -> Standing {
-        Standing { counts: [(0, 3)].into(), position: position.into(), failed: failed.then(|| "a|b".into()) }
+    fn places(text: &str) -> Vec<RunPlace> {
+        Standing::read(&format!("|{text}")).unwrap().position
+    }
+
+    fn standing(position: &str, failed: bool) -> Standing {
+        Standing { counts: [(0, 3)].into(), position: places(position), failed: failed.then(|| "a|b".into()) }
     }
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        for one in [standing(&[], false), standing(&[3], true), standing(&[3, 1], false), Standing::default()] {
+        for one in [standing("", false), standing("2.1:3", true), standing("2.1:3 4.1:1", false), Standing::default()] {
             assert_eq!(Standing::read(&one.text()), Some(one));
         }
-        assert_eq!(["", "0:1", "a|", "0:1|x"].map(Standing::read), [const { None }; 4]);
+        assert_eq!(["", "0:1", "a|", "0:1|x", "0:1|2.1:x"].map(Standing::read), [const { None }; 5]);
     }
 
     #[test]
     fn who_is_within_a_run_that_is_over_elsewhere_is_late() {
-        let late = |all: &[(&[u64], bool)]| {
+        let late = |all: &[(&str, bool)]| {
             let all: Vec<Standing> = all.iter().map(|(position, failed)| standing(position, *failed)).collect();
-            LateRun::find("bcast", &all).map(|l| l.map(|l| (l.rank, l.position.to_vec(), l.level))).map_err(drop)
+            let found = LateRun::find("bcast", &all).map_err(drop)?;
+            Ok(found.map(|l| (l.rank, l.position.to_vec(), l.level)))
         };
-        assert_eq!(late(&[(&[3], false), (&[], false)]), Ok(None)); // nothing has failed: that is theirs
-        assert_eq!(late(&[(&[3], true), (&[3], false)]), Ok(None));
-        assert_eq!(late(&[(&[3], false), (&[], true)]), Ok(Some((1, vec![3], 0))));
-        assert_eq!(late(&[(&[], true), (&[3], true), (&[3], false)]), Ok(Some((0, vec![3], 0))));
-        assert_eq!(late(&[(&[3, 1], false), (&[3], true)]), Ok(Some((1, vec![3, 1], 1))));
-        assert_eq!(late(&[(&[3], true), (&[2], true)]), Ok(Some((0, vec![2], 0))));
-        assert_eq!(late(&[(&[3, 2], true), (&[3, 1], false)]), Ok(Some((0, vec![3, 1], 1))));
-        for unknown in [[&[3][..], &[2], &[]], [&[3], &[], &[2]]] {
+        assert_eq!(late(&[("a:3", false), ("", false)]), Ok(None)); // nothing has failed: that is theirs
+        assert_eq!(late(&[("a:3", true), ("a:3", false)]), Ok(None));
+        assert_eq!(late(&[("a:3", false), ("", true)]), Ok(Some((1, places("a:3"), 0))));
+        assert_eq!(late(&[("", true), ("a:3", true), ("a:3", false)]), Ok(Some((0, places("a:3"), 0))));
+        assert_eq!(late(&[("a:3 b:1", false), ("a:3", true)]), Ok(Some((1, places("a:3 b:1"), 1))));
+        assert_eq!(late(&[("a:3", true), ("a:2", true)]), Ok(Some((0, places("a:2"), 0))));
+        assert_eq!(late(&[("a:3 b:2", true), ("a:3 b:1", false)]), Ok(Some((0, places("a:3 b:1"), 1))));
+        for unknown in [["a:3", "a:2", ""], ["a:3", "", "a:2"], ["a:3", "b:3", "b:3"], ["a:4", "b:3", "a:4"]] {
             assert_eq!(late(&unknown.map(|position| (position, true))), Err(()));
         }
-        assert_eq!(late(&[(&[3], true), (&[], false)]), Err(()));
+        assert_eq!(late(&[("a:3", true), ("", false)]), Err(()));
     }
 
     #[test]
     fn runs_of_a_thread_end_with_their_last_callback() {
-        [(7, 3), (7, 5), (8, 1)].into_iter().for_each(|(run, number)| join(run, number));
-        assert_eq!((position(), std::thread::spawn(position).join().unwrap()), (vec![(7, 3), (8, 1)], vec![]));
+        let world = (1 << 40, 0); // no other test's
+        let place = |number| places(&format!("a:{number}")).remove(0);
+        [(7, 3), (7, 5), (8, 1)].into_iter().for_each(|(run, number)| join(world, run, place(number)));
+        let elsewhere = std::thread::spawn(move || position(world)).join().unwrap();
+        assert_eq!((position(world), elsewhere), (vec![(7, place(3)), (8, place(1))], vec![]));
         [8, 7].into_iter().for_each(leave);
-        assert_eq!(position(), [(7, 3)]);
+        assert_eq!(position(world), [(7, place(3))]);
         leave(7);
-        assert_eq!(position(), []);
+        assert_eq!(position(world), []);
     }
 
     #[test]
-    fn a_run_fails_once() {
-        let rank = 1 << 40; // no other test's
-        assert_eq!([1, 1, 2].map(|run| note_failed(rank, run, "oh")), [1, 1, 2]);
-        assert_eq!((failed(rank).count, failed(rank).why), (2, "oh".into()));
+    fn a_run_fails_once_and_on_all_that_are_one_rank() {
+        let [a, b, c] = [0, 1, 2].map(|rank| (1 << 41, rank)); // no other test's
+        let noted = [1, 1, 2].map(|run| note_failed(a, run, "oh"));
+        assert!(noted[0].number == noted[1].number && noted[2].before == noted[0].number);
+        assert_eq!(
+            (last_failed(a).number, last_failed(a).why, last_failed(b).number),
+            (noted[2].number, "oh".into(), 0)
+        );
+        std::thread::spawn(move || [b, a, b].map(position)).join().unwrap();
+        assert_eq!(last_failed(b).number, noted[2].number);
+        let last = note_failed(b, 3, "no").number;
+        assert_eq!([a, b, c].map(|world| last_failed(world).number), [last, last, 0]);
+        assert!(failures() >= last);
     }
 }

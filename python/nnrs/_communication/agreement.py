@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Generator, Mapping, Sequence
-from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +31,14 @@ class Notice(NamedTuple):
     path: list[list[Any]]
     """Which run: the numbers of those around it, and its own (`RunNumber`)."""
     groups: list[str]
-    """Those that the process is in."""
+    """Those that the process is in, called as in `RunNumber`."""
     why: str
 
     def error(self, name: str, group: str) -> DisagreementError:
         """What a collective of the group ends with that it meets."""
-        return _given_up(self.rank, self.why, name, group)
+        what = f"rank {self.rank} of group {group!r} has given its backward run up: {self.why}"
+        hint = "gradients of this run are missing: leave the step out on all processes"
+        return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
 
     def unclear(self, name: str, group: str) -> CommunicatorError:
         """The end, where it cannot be said whether a collective that meets it belongs to that run."""
@@ -50,48 +51,8 @@ class Notice(NamedTuple):
         return CommunicatorError(message(f"Communicator.{name}", None, what, hint=hint))
 
     def begun(self) -> dict[str, int]:
-        """Of each group that has callbacks in the outermost run: how many such ones the process has begun."""
-        return dict(self.path[0][-1])
-
-
-class Standing(NamedTuple):
-    """Where a process is that comes to a collective."""
-
-    counts: Mapping[str, int]
-    """Of each group that has callbacks: how many such runs have begun within no other one."""
-    position: Sequence[int]
-    """Within which runs of its thread: their numbers, each among those within the one before that begin with the same
-    communicator."""
-    failed: str | None
-    """Why a run has failed of which this communicator was not told."""
-
-    def ends(self, other: Standing) -> int | None:
-        """The outermost of another process's runs that is over here; None where there is none."""
-        own, theirs = self.position, other.position
-        level = next((i for i, (a, b) in enumerate(zip(own, theirs, strict=False)) if a != b), len(own))
-        is_over = level < len(theirs) and (level >= len(own) or own[level] > theirs[level])
-        return level if is_over else None
-
-
-class LateRun(NamedTuple):
-    """A run that has failed on processes that others, which are within it still, meet behind it."""
-
-    rank: int
-    why: str
-    position: Sequence[int]
-    """Where those are who are within it."""
-    level: int
-    """It is the how many-th of their runs, from 0 on."""
-
-    def error(self, name: str, group: str) -> DisagreementError:
-        """What their collective ends with."""
-        return _given_up(self.rank, self.why, name, group)
-
-
-def _given_up(rank: int, why: str, name: str, group: str) -> DisagreementError:
-    what = f"rank {rank} of group {group!r} has given its backward run up: {why}"
-    hint = "gradients of this run are missing: leave the step out on all processes"
-    return DisagreementError(message(f"Communicator.{name}", None, what, hint=hint))
+        """Of each group of the communicator with callbacks in the outermost run: how many such ones it has begun."""
+        return {name[1:]: number for name, number in self.path[0][-1].items() if name.startswith(":")}
 
 
 def notice_text(path: Sequence[Any], groups: Sequence[str], why: str) -> str:
@@ -111,8 +72,8 @@ def agree(
     t: Transport,
     name: str,
     said: str,
-    standing: Standing,
-    hear: Callable[[Sequence[Notice], LateRun | None, Sequence[Mapping[str, int]]], DisagreementError | None],
+    counts: Mapping[str, int],
+    hear: Callable[[Sequence[Notice], Sequence[Mapping[str, int]]], DisagreementError | None],
     again: Callable[[], None],
 ) -> Steps:
     """Goes on when all processes have come to this collective; an error where they do not all say the same of it.
@@ -120,57 +81,33 @@ def agree(
     What another process says of a run that it has given up takes the place of one of its collectives, which any of the
     others may meet. `hear` notes it, and gives the error for a collective that belongs to that run; one that does not
     is said once more (after a call of `again`). Where there is no such notice, `hear` notes how many runs each process
-    had begun when it asked. Those that have not told of a failed run say so with their next collective: who is
-    in a run then that is over for them ends it, and who is not says the same once more.
+    had begun when it asked: `counts`.
     """
     if t.size == 1:
         return
     while True:
-        found = yield from _exchange(t, f"{name} of {said}", standing)
+        found = yield from _exchange(t, f"{name} of {said}", counts)
         if found is None:
             return
-        texts, standings = found
+        texts, counted = found
         notices = [n for i, text in enumerate(texts) if i != t.rank and (n := _notice(i, text)) is not None]
-        is_said = not notices and not said.startswith(_NOTICE)
-        late = _late_run(name, t, standings) if is_said else None
-        error = hear(notices, late, [] if notices else [s.counts for s in standings])
+        error = hear(notices, [] if notices else counted)
         if said.startswith(_NOTICE):
             return
-        if is_said and late is None:
-            if len(set(texts)) == 1:
-                return
+        if not notices:
             raise _disagreement(t, name, texts)
         if error is not None:
             raise error
         again()
 
 
-def _late_run(name: str, t: Transport, standings: Sequence[Standing]) -> LateRun | None:
-    """What those have to hear who are behind; None where all are at one place, as they are where no run has failed."""
-    failed = next((rank for rank, s in enumerate(standings) if s.failed is not None), None)
-    places = list({tuple(s.position): s for s in standings}.values())
-    if failed is None or len(places) == 1:
-        return None
-    for ahead, behind in permutations(places, 2):
-        level = ahead.ends(behind)
-        there = [rank for rank, s in enumerate(standings) if s.position == ahead.position]
-        if len(places) == 2 and level is not None and all(standings[rank].failed is not None for rank in there):
-            return LateRun(there[0], standings[there[0]].failed or "", behind.position, level)
-    what = (
-        f"rank {failed} of the group has given a backward run up ({standings[failed].failed}) of which this "
-        "communicator was not told, and the processes are within different runs: "
-        "which of them this collective belongs to is unknown"
-    )
-    hint = "use the communicators of a backward run in the thread that runs it alone"
-    raise CommunicatorError(message(f"Communicator.{name}", None, what, hint=hint))
-
-
-def _exchange(t: Transport, text: str, own: Standing) -> Generator[Poll, None, tuple[list[str], list[Standing]] | None]:
-    """What all say, and where they are, where that is not the same."""
+def _exchange(
+    t: Transport, text: str, own: Mapping[str, int]
+) -> Generator[Poll, None, tuple[list[str], list[dict[str, int]]] | None]:
+    """What all say, and how many runs they have begun, where that is not the same."""
     said = text.encode()
-    told = said if own.failed is None else said + f"\n{own.position}".encode()
     digests = np.zeros(t.size, np.uint64)
-    digests[t.rank] = zlib.crc32(told) << 32 | zlib.crc32(told[::-1])
+    digests[t.rank] = zlib.crc32(said) << 32 | zlib.crc32(said[::-1])
     yield t.all_gather(digests, block_cuts(1, t.size))
     if (digests == digests[0]).all():
         return None
@@ -182,7 +119,7 @@ def _exchange(t: Transport, text: str, own: Standing) -> Generator[Poll, None, t
     texts[t.rank, : lengths[t.rank]] = np.frombuffer(both, np.uint8)
     yield t.all_gather(texts.reshape(-1), block_cuts(texts.shape[1], t.size))
     rows = [bytes(row).rstrip(b"\0").decode(errors="replace").partition("\n") for row in texts]
-    return [text for _, _, text in rows], [Standing(*json.loads(standing)) for standing, _, _ in rows]
+    return [text for _, _, text in rows], [json.loads(counts) for counts, _, _ in rows]
 
 
 def _disagreement(t: Transport, name: str, texts: Sequence[str]) -> DisagreementError:

@@ -248,8 +248,8 @@ class _PackSender:
     def send(self, pack: list[NdArray], number: int, count: int) -> None:
         """Let a pack be added up, the `number`-th of `count`."""
         s, line = self._settings, self._comm._line
-        for other in line.runs.callbacks:
-            if other is not self._open and not other.arrays.isdisjoint(pack):
+        for other in line.runs.beside(self._open):
+            if not other.arrays.isdisjoint(pack):
                 self._settle(other)
         name = f"{number} of {count}; callback {self._open.number}"
         made = self._comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, f"{s.group} {name}")

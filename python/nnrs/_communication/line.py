@@ -16,8 +16,8 @@ from contextlib import suppress
 
 from .._errors import CommunicatorError, DeviceError, Error
 from .._interrupts import is_of_handler
-from .agreement import DisagreementError, LateRun, Notice, Standing, agree, notice_text
-from .open_runs import FailedRuns, OpenCallback, OpenRun, OpenRuns, RunCounts, failed_runs, runs_here
+from .agreement import DisagreementError, Notice, agree, notice_text
+from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, name_communicator, runs_here
 from .reductions import Steps, thread
 from .transport import Alone, Call, Poll, Transport
 
@@ -63,14 +63,12 @@ class Line:
         """Those with other processes that this one is in."""
         self.counts = RunCounts()
         """Of runs that are within no other one."""
+        self._name = ""
         self.has_others = False
         """Whether there may be other processes, in its groups or in those of other communicators."""
         self._waiting: list[Collective] = []
         self._counts: dict[str, int] = {}
         self._agreed: dict[str, int] = {}
-        self._failed_runs = FailedRuns()
-        self._told: dict[str, int] = {}
-        """Of how many failed runs of this process each group knows."""
         self._lock = threading.RLock()
         self._failed: CommunicatorError | None = None
         self._stuck: list[Steps] = []
@@ -84,14 +82,18 @@ class Line:
             return
         if not self.has_others:
             self.has_others = True
-            self._failed_runs = failed_runs(transport.rank)  # the first group is that of all
+            self._name = name_communicator(transport.size, transport.rank)  # the first group is that of all
+            self.runs = runs_here()
             self.runs.add(self)
         if transport.size > 1:
             self.groups[group] = transport
-            self._told[group] = self._failed_runs.count
+
+    def name_of(self, line: Line, group: str) -> str:
+        """What a communicator's group is called in a word of this one: the same on all processes."""
+        return f"{'' if line is self else line._name}:{group}"
 
     def begin(self) -> OpenRuns:
-        """Something is asked for: the thread that does it stands for the process, until another one does so."""
+        """Something is asked for: a thread that stands for a process does so until another one asks."""
         here = runs_here()
         if here is not self.runs and not any(c.line is self for c in list(self.runs.callbacks)):
             if self.has_others:
@@ -158,13 +160,10 @@ class Line:
         run.is_given_up = True
         if run.around is not None and run.around.error is not None:
             return  # which ends too, and says so
-        noted = self._failed_runs.note(why)
         for line in self.runs.lines():
             for group, transport in list(line.groups.items()):
-                if line._failed_runs is self._failed_runs and line._told[group] == noted - 1:
-                    line._told[group] = noted
                 if (line, group) not in run.settled:
-                    text = notice_text(run.path(line, group), sorted(line.groups), why)
+                    text = notice_text(run.path(line, group), self.runs.groups(line), why)
                     with suppress(CommunicatorError):  # of one that has ended
                         line.say(name, group, transport, text)
 
@@ -186,28 +185,17 @@ class Line:
 
     def _steps(self, made: Collective, said: str, steps: Callable[[], Steps]) -> Steps:
         counts, group = dict(self.counts.of_groups), made.call.group
-        position = [run.number_here for run in made.runs]
 
-        def hear(
-            notices: Sequence[Notice], late: LateRun | None, counted: Sequence[Mapping[str, int]]
-        ) -> DisagreementError | None:
-            self.runs.hear(self, group, made.call.name, notices, not made.is_notice)
-            if late is not None and late.position == position:
-                for over in made.runs[late.level :]:
-                    over.error = over.error or late.error(made.call.name, group)
-                    over.settled.add((self, group))
+        def hear(notices: Sequence[Notice], counted: Sequence[Mapping[str, int]]) -> DisagreementError | None:
+            self.runs.hear(self, group, made.call.name, notices, made.runs)
             if not made.is_notice:  # which others may meet that have not come as far
                 for begun in (*(n.begun() for n in notices), *counted):
                     self._catch_up(begun)
             return made.given_up()
 
         def run() -> Steps:
-            failed, why = self._failed_runs.count, self._failed_runs.why
-            is_told = made.is_notice or self._told.get(group, failed) == failed
-            standing = Standing(counts, position, None if is_told else why)
-            yield from agree(made.transport, made.call.name, said, standing, hear, lambda: self._count(made))
+            yield from agree(made.transport, made.call.name, said, counts, hear, lambda: self._count(made))
             if not made.is_notice:
-                self._told[group] = failed
                 self._agreed[group], made.is_agreed = self._agreed.get(group, 0) + 1, True
             yield from steps()
 
@@ -287,7 +275,7 @@ class Line:
             return False
         if each.runs:
             try:
-                self.runs.recall(self, each.call.group)
+                self.runs.recall(self, each.call.group, each.runs)
             except CommunicatorError as unclear:
                 self._drop(each, unclear)
                 raise

@@ -1,16 +1,16 @@
-"""The backward runs that go on, with callbacks that add gradients up over processes; all of one thread.
+"""The backward runs that go on, with callbacks that add gradients up over processes.
 
-Which run another process speaks of is found by counting, in each communicator: a run has a number among those with
-callbacks of its group, and where it is within another run it is counted there. So what one process has never begun ends
-with what is around it, and numbers do not drift apart. Processes that have no such group in common know a run by where
-it begins among the collectives of the group in which they speak, and by how many began there before.
+Which run another process speaks of is found by counting: a run has a number among those with callbacks of a group, of
+any communicator, and where it is within another run it is counted there. So what one process has never begun ends with
+what is around it, and numbers do not drift apart. Processes that have no such group in common know a run by where it
+begins among the collectives of the group in which they speak, and by how many began there before.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,8 @@ class RunNumber(NamedTuple):
     of_all: int
     """How many runs have begun before it."""
     of_groups: Mapping[str, int]
-    """For each group whose callbacks it has: the how many-th it is of those that have such ones."""
+    """For each group (as `Line.name_of` calls it) whose callbacks it has: the how many-th it is of those that have such
+    ones."""
 
     def means(self, told: RunNumber, both: Container[str], is_met: bool) -> bool | None:
         """Whether another process's run is this one; None where what has met the word may belong to it, or not.
@@ -58,8 +59,6 @@ class RunCounts:
 
     def __init__(self) -> None:
         self.of_all = 0
-        self.of_own = 0
-        """Whose first callback is one of this communicator's."""
         self.of_groups: dict[str, int] = {}
         """With callbacks of each group."""
         self._behind: dict[str, tuple[int, int]] = {}
@@ -83,10 +82,10 @@ class OpenRun:
     Where processes disagree on one collective of it, all of it ends, with one error.
     """
 
-    def __init__(self, run: int, around: OpenRun | None, number_here: int) -> None:
+    def __init__(self, run: int, around: OpenRun | None, thread: object) -> None:
         self.run, self.around = run, around
-        self.number_here = number_here
-        """Among those within the one around it whose first callback is of the same communicator, in whatever thread."""
+        self.thread = thread
+        """Whose it is."""
         self._begun: dict[Line, dict[str, tuple[int, int, int]]] = {}
         self._numbers: dict[Line, dict[str, int]] = {}
         self._within: dict[Line, RunCounts] = {}
@@ -115,7 +114,9 @@ class OpenRun:
 
     def number(self, line: Line, group: str) -> RunNumber:
         """Which it is, in a word of that group."""
-        return RunNumber(*self._begun.get(line, {}).get(group, (0, 0, 0)), self._numbers.get(line, {}))
+        numbers = [(of, list(all.items())) for of, all in list(self._numbers.items())]
+        of_groups = {line.name_of(of, name): n for of, all in numbers for name, n in all}
+        return RunNumber(*self._begun.get(line, {}).get(group, (0, 0, 0)), of_groups)
 
     def path(self, line: Line, group: str) -> list[RunNumber]:
         """The same, and before it those around it."""
@@ -148,7 +149,7 @@ class _Told:
     def __init__(self, line: Line, group: str, notice: Notice, name: str) -> None:
         self.line, self.group, self._notice, self._name = line, group, notice, name
         self.path = [RunNumber(*number) for number in notice.path]
-        self.both = line.groups.keys() & set(notice.groups)
+        self.both = set(line.runs.groups(line)) & set(notice.groups)
 
     def ends(self, run: OpenRun, is_met: bool) -> bool:
         """Whether it means that run, which ends then."""
@@ -164,30 +165,30 @@ class _Told:
         run.settled.add((self.line, self.group))
         return True
 
-    def ends_one(self, open_runs: Sequence[OpenRun], is_met: bool) -> bool:
-        """Whether it means one of these."""
-        return any([self.ends(run, is_met) for run in open_runs])
+    def ends_one(self, open_runs: Sequence[OpenRun], met: Container[OpenRun] = ()) -> bool:
+        """Whether it means one of these; those that are met have a collective that has met the word."""
+        return any([self.ends(run, run in met) for run in open_runs])
 
     def is_to_come(self, open_runs: Sequence[OpenRun]) -> bool:
         """Whether that run has yet to begin here, or a collective that belongs to it has yet to come."""
         around: OpenRun | None = None
         for number in self.path:
-            counts, run = counts_of(around, self.line), next((r for r in open_runs if r.around is around), None)
+            inside, begun = [r for r in open_runs if r.around is around], self.line.runs.counts(around, self.line)
             common = [g for g in number.of_groups if g in self.both]
             if not common:
-                place = self.line.place(self.group)
-                own = run.number(self.line, self.group)[:2] if run else (place, counts.behind(self.group, place))
-                return number[:2] >= own
-            if any(number.of_groups[g] > counts.of_groups.get(g, 0) for g in common):
+                place, counts = self.line.place(self.group), counts_of(around, self.line)
+                now = (place, counts.behind(self.group, place))
+                return number[:2] >= (inside[0].number(self.line, self.group)[:2] if inside else now)
+            if any(number.of_groups[g] > begun.get(g, 0) for g in common):
                 return True
-            if run is None or not run.number(self.line, self.group).means(number, self.both, False):
+            around = next((r for r in inside if r.number(self.line, self.group).means(number, self.both, False)), None)
+            if around is None:
                 return False
-            around = run
         return False
 
 
 class OpenRuns:
-    """The runs of a thread, and the communicators that it uses."""
+    """The runs of a process, and its communicators; of one thread, where threads stand for processes."""
 
     def __init__(self) -> None:
         self.callbacks: list[OpenCallback] = []
@@ -198,65 +199,75 @@ class OpenRuns:
     def lines(self) -> list[Line]:
         return list(self._lines)
 
+    def groups(self, line: Line) -> list[str]:
+        """Those that the process is in, in a word of that communicator."""
+        return [line.name_of(of, group) for of in self.lines() for group in list(of.groups)]
+
+    def counts(self, around: OpenRun | None, line: Line) -> dict[str, int]:
+        """Of each of these that has callbacks: how many such runs have begun within that one, or within none."""
+        counts = [(of, list(counts_of(around, of).of_groups.items())) for of in self.lines()]
+        return {line.name_of(of, group): n for of, all in counts for group, n in all}
+
     def add(self, line: Line) -> None:
-        """The thread uses a communicator."""
+        """There is another communicator."""
         self._lines.add(line)
-        for run in self.open():
+        for run in self._open():
             run.begin(line)
 
     def remove(self, line: Line) -> None:
-        """Another thread uses it now."""
+        """It is another thread's now."""
         self._lines.discard(line)
 
-    def open(self) -> tuple[OpenRun, ...]:
-        """Those that go on."""
-        return tuple(dict.fromkeys(c.run for c in list(self.callbacks)))
+    def _open(self) -> list[OpenRun]:
+        return list(dict.fromkeys(c.run for c in list(self.callbacks)))
 
-    def asked_within(self) -> tuple[OpenRun, ...]:
+    def open_here(self) -> list[OpenRun]:
+        """Those of this thread that go on, the outermost first."""
+        return [run for run in self._open() if run.thread is _here.thread]
+
+    def asked_within(self) -> list[OpenRun]:
         """Those that go on as something is asked for."""
-        found = self.open()
-        for told in self._early:
-            told.ends_one(found, False)
+        found = self.open_here()
+        for told in list(self._early):
+            told.ends_one(found)
         return found
 
     def join(self, run: int, line: Line, group: str | None) -> OpenCallback:
         """A callback joins a run that begins. Runs begin and end like brackets, with their callbacks in one order."""
-        joined = next((r for r in self.open() if r.run == run), None) or self._begin(run, line)
+        joined = next((r for r in self.open_here() if r.run == run), None) or self._begin(run)
         if group is not None:
             joined.count(line, group)
-        there = {c.number for c in self.callbacks if (c.line, c.group) == (line, group)}
+        there = {c.number for c in list(self.callbacks) if (c.line, c.group) == (line, group)}
         made = OpenCallback(joined, line, group, min(set(range(len(there) + 1)) - there))
         self.callbacks.append(made)
         return made
+
+    def beside(self, callback: OpenCallback) -> list[OpenCallback]:
+        """The other ones of its thread."""
+        return [c for c in list(self.callbacks) if c is not callback and c.run.thread is callback.run.thread]
 
     def leave(self, callback: OpenCallback) -> None:
         """A callback has come to the end of its run."""
         self.callbacks.remove(callback)
 
-    def hear(self, line: Line, group: str, name: str, notices: Sequence[Notice], is_met: bool) -> None:
-        """Others have given runs up, which they say in a group.
-
-        Args:
-            is_met: Whether what has met that is a collective of the script, and no such word.
-        """
+    def hear(self, line: Line, group: str, name: str, notices: Sequence[Notice], met: Sequence[OpenRun]) -> None:
+        """Others have given runs up, which they say in a group, and a collective within these runs has met it."""
         for notice in notices:
             told = _Told(line, group, notice, name)
-            if not told.ends_one(self.open(), is_met) and told.is_to_come(self.open()):
+            if not told.ends_one(self._open(), met) and told.is_to_come(self._open()):
                 self._early.append(told)
 
-    def recall(self, line: Line, group: str) -> None:
+    def recall(self, line: Line, group: str, met: Sequence[OpenRun]) -> None:
         """What was told in a group too early meets a collective now."""
-        for told in self._early:
+        for told in list(self._early):
             if (told.line, told.group) == (line, group):
-                told.ends_one(self.open(), True)
+                told.ends_one(met, met)
 
-    def _begin(self, run: int, first: Line) -> OpenRun:
-        self._early = [told for told in self._early if told.is_to_come(self.open())]
+    def _begin(self, run: int) -> OpenRun:
+        self._early = [told for told in self._early if told.is_to_come(self._open())]
         # A callback that only hands on what it is told of functions does not know its run, nor when that ends.
-        around = next((r for r in reversed(self.open()) if r.run), None) if run else None
-        counts = counts_of(around, first)
-        counts.of_own += 1
-        made = OpenRun(run, around, counts.of_own)
+        around = next((r for r in reversed(self.open_here()) if r.run), None) if run else None
+        made = OpenRun(run, around, _here.thread)
         for line in self.lines():
             made.begin(line)
         return made
@@ -265,33 +276,22 @@ class OpenRuns:
 class _Here(threading.local):
     def __init__(self) -> None:
         self.runs = OpenRuns()
+        self.thread = object()
+        """Stands for the thread: its number may be another one's afterwards."""
 
 
 _here = _Here()
-
-
-class FailedRuns:
-    """How many runs have failed on a rank of this process, and why the last one did."""
-
-    def __init__(self) -> None:
-        self.count, self.why = 0, ""
-        self._lock = threading.Lock()
-
-    def note(self, why: str) -> int:
-        """One more; the count with it."""
-        with self._lock:
-            self.count, self.why = self.count + 1, why
-            return self.count
-
-
-_failed: defaultdict[int, FailedRuns] = defaultdict(FailedRuns)
-
-
-def failed_runs(rank: int) -> FailedRuns:
-    """Those of a rank: a process has several only where threads stand for processes."""
-    return _failed[rank]
+_process = OpenRuns()
+_made: Counter[tuple[int, int]] = Counter()
 
 
 def runs_here() -> OpenRuns:
-    """Those of this thread: threads may stand for processes."""
-    return _here.runs
+    """Those of this process; of this thread, where communicators are of several ranks of worlds of one size."""
+    sizes = [size for size, _ in list(_made)]
+    return _process if len(sizes) == len(set(sizes)) else _here.runs
+
+
+def name_communicator(size: int, rank: int) -> str:
+    """What all ranks of a world call the communicator that is made now: the how many-th it is of that size."""
+    _made[size, rank] += 1
+    return f"{size}.{_made[size, rank]}"
