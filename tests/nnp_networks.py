@@ -275,8 +275,8 @@ def looped(source: Path) -> dict[str, np.ndarray]:
     return values
 
 
-EQUATIONS = """ij,jk->ik bij,bjk->bik ij,jk ij,kj->i ij,ij-> i,j->ji ij,jk,kl->il bhwi,bhwj->bij ii->i iij->ij ijk->j ij->ji
-...j,j->... ...ij,...jk->...ik""".split()
+EQUATIONS = """ij,jk->ik bij,bjk->bik ij,jk ij,kj->i ij,ij-> i,j->ji ij,jk,kl->il bhwi,bhwj->bij ii->i iij->ij ijk->j
+ij->ji ...j,j->... ...ij,...jk->...ik""".split()
 SIZES = {"i": 2, "j": 2, "k": 3, "l": 2, "b": 2, "h": 2, "w": 3}
 FUSED = {
     "convolution": ("", {"nonlinearity": "identity"}),
