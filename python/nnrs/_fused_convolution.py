@@ -101,8 +101,8 @@ def fused_convolution(
     _check_arrays(**given)
     _check_together(beta=beta, gamma=gamma, mean=mean, variance=variance)
     output = _one_output(outputs)
-    lists = [_whole(name, v) for name, v in (("pad", pad), ("stride", stride), ("dilation", dilation))]
-    (base_axis,), (group,) = (_whole(name, [v]) for name, v in (("base_axis", base_axis), ("group", group)))
+    lists = (_whole("pad", pad), _whole("stride", stride), _whole("dilation", dilation))
+    (base_axis,), (group,) = _whole("base_axis", [base_axis]), _whole("group", [group])
     made: Any = _core.fused_convolution(
         list(given.values()),
         (base_axis, *lists, group, check_flag(HERE, "channel_last", channel_last)),
