@@ -75,3 +75,14 @@ fn a_file_is_made_and_served() -> Result<()> {
     std::fs::remove_file(&path)?;
     Ok(())
 }
+
+#[test]
+fn a_file_of_nnabla_is_served() -> Result<()> {
+    let nnp = Nnp::open(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/nnp/composed.nntxt"))?;
+    for name in nnp.network_names() {
+        assert_eq!(serve(&nnp, name, None)?[0].0, "y");
+    }
+    assert_eq!(serve(&nnp, "ij,jk->ik", None)?[0].1.to_vec::<f32>()?, [2.0; 6]);
+    assert_eq!(serve(&nnp, "convolution", None)?[0].1.to_vec::<f32>()?[0], 8.0);
+    Ok(())
+}

@@ -34,6 +34,8 @@ use std::sync::{Mutex, PoisonError};
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub struct Nnp {
+    /// What it is, for messages.
+    file: String,
     message: Message,
     parameters: Mutex<Vec<(String, Variable)>>,
 }
@@ -44,7 +46,9 @@ impl Nnp {
     /// # Errors
     /// As [`read`]; `Io` where there is no such file.
     pub fn open(path: impl AsRef<Path>) -> Result<Nnp> {
-        read_path(path.as_ref()).and_then(Nnp::of).map_err(|e| e.function("Nnp::open"))
+        let path = path.as_ref();
+        let made = read_path(path).and_then(Nnp::of).map_err(|e| e.function("Nnp::open"))?;
+        Ok(Nnp { file: format!("'{}'", path.display()), ..made })
     }
 
     /// The networks of a file that was read.
@@ -55,7 +59,7 @@ impl Nnp {
         check_names(contents.parameters.iter().map(|(name, ..)| name.as_str()))?;
         let variable = |(name, array, need_grad)| (name, Variable::from_array(array).with_need_grad(need_grad));
         let parameters = Mutex::new(contents.parameters.into_iter().map(variable).collect());
-        Ok(Nnp { message: contents.message, parameters })
+        Ok(Nnp { file: "the file".into(), message: contents.message, parameters })
     }
 
     /// All that the file says: networks, executors, optimizers.
@@ -84,7 +88,7 @@ impl Nnp {
         let network = expanded(network.ok_or_else(|| unknown().actual(name))?)?;
         let mut own = self.parameters.lock().unwrap_or_else(PoisonError::into_inner);
         let there = |name: &str| own.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
-        let made = build(&network, &Build { batch_size, parameter: &there, given: &|_| None })?;
+        let made = build(&network, &Build { file: &self.file, batch_size, parameter: &there, given: &|_| None })?;
         for (name, v) in &made.parameters {
             if !own.iter().any(|(n, _)| n == name) {
                 own.push((name.clone(), v.clone()));

@@ -275,6 +275,58 @@ def looped(source: Path) -> dict[str, np.ndarray]:
     return values
 
 
+EQUATIONS = """ij,jk->ik bij,bjk->bik ij,jk ij,kj->i ij,ij-> i,j->ji ij,jk,kl->il bhwi,bhwj->bij ii->i iij->ij ijk->j
+ij->ji ...j,j->... ...ij,...jk->...ik""".split()
+SIZES = {"i": 2, "j": 2, "k": 3, "l": 2, "b": 2, "h": 2, "w": 3}
+FUSED = {
+    "convolution": ("", {"nonlinearity": "identity"}),
+    "bias": ("bias", {"nonlinearity": "leaky_relu", "nonlinearity_args": [0.3], "stride": (2, 1)}),
+    "z": ("z", {"pad": (1, 1), "pad_mode": "reflect", "nonlinearity": "tanh"}),
+    "bias z": (
+        "bias z",
+        {"pad": (1, 0, 0, 1), "constant_value": 0.1, "nonlinearity": "elu", "nonlinearity_args": [0.7]},
+    ),
+    "batch": ("beta gamma mean variance", {"pad": (1, 1), "decay_rate": 0.7, "nonlinearity": "sigmoid"}),
+    "running": ("beta gamma mean variance", {"batch_stat": False, "eps": 0.01, "group": 2, "dilation": (1, 2)}),
+    "batch z": ("beta gamma mean variance z", {"nonlinearity": "relu6"}),
+}
+
+
+def composed() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], bool]]:
+    """Networks of functions of NNabla that are several in nnrs."""
+    for equation in EQUATIONS:
+        terms = [term.replace("...", "bh") for term in equation.partition("->")[0].split(",")]
+        xs = {f"x{i}": nn.Variable(tuple(SIZES[c] for c in term)) for i, term in enumerate(terms)}
+        yield equation, xs, {"y": F.einsum(*xs.values(), equation=equation)}, False
+    for name, (given, options) in FUSED.items():
+        xs = {"x": nn.Variable((2, 2, 5, 4)), "weight": nn.Variable((2, 2 // options.get("group", 1), 2, 2))}
+        plain = {k: v for k, v in options.items() if k in ("pad", "stride", "dilation", "group")}
+        padded = F.pad(xs["x"], plain.pop("pad")) if len(plain.get("pad", ())) == 4 else xs["x"]
+        shape = F.convolution(padded, xs["weight"], **plain).shape
+        xs |= {k: nn.Variable({"bias": (2,), "z": shape}.get(k, (1, 2, 1, 1))) for k in given.split()}
+        yield name, xs, {"y": F.fused_convolution(**xs, **options)}, False
+
+
+def composed_values(source: Path) -> dict[str, np.ndarray]:
+    """What the networks of `composed` give, the gradients of their inputs, and the running statistics afterwards."""
+    loaded = import_module(f"{nn.__name__}.utils.nnp_graph").NnpLoader(str(source))
+    rng, values = np.random.RandomState(7), {}
+    for name in loaded.get_network_names():
+        net = loaded.get_network(name)
+        statistics = {"mean", "variance"} & net.inputs.keys()
+        for key in sorted(net.inputs):
+            drawn = rng.randn(*net.inputs[key].shape)
+            net.inputs[key].d = np.abs(drawn) + 0.5 if key == "variance" else drawn
+            net.inputs[key].need_grad = key not in statistics
+            net.inputs[key].g = 0
+        y = net.outputs["y"]
+        y.forward()
+        y.backward(np.float32(rng.randn(*y.shape)))
+        values[f"{name}/y"] = np.array(y.d)
+        values |= {f"{name}/{key}": np.array(v.d if key in statistics else v.g) for key, v in net.inputs.items()}
+    return values
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
     result = {"save": save, "check": check}[sys.argv[1]](Path(sys.argv[2]))

@@ -144,6 +144,19 @@ def test_function_info(run: Run, tmp_path: Path) -> None:
     assert target.read_text() == "".join(f"{name}: [ALL]\n" for name in used if name != "Mean")
     assert "pad=None: Zeros" in run("function_info", "-q", "Convolution")[1]
     assert run("function_info", "-q", "NoSuch")[0] == 1
+    assert "hint: is it Convolution or " in run("function_info", "Convolutoin")[2]
+
+
+def test_function_info_of_functions_that_are_graphs(run: Run) -> None:
+    names = {"Einsum", "FusedBatchNormalization", "FusedConvolution", "SyncBatchNormalization"}
+    assert names <= set(run("function_info")[1].splitlines())
+    said = run("function_info", "FusedConvolution")[1].splitlines()
+    assert said[0].startswith("FusedConvolution: nnrs.functions.fused_convolution(x, weight, bias, beta, gamma, mean, ")
+    assert "nonlinearity='relu', nonlinearity_args=[], pad_mode='constant', constant_value=0)" in said[0]
+    assert [line.split(":")[0].split("=")[0].strip() for line in said[3:6]] == ["x", "weight", "bias"]
+    assert "  z: What is added before the activation, of y's shape." in said
+    assert run("function_info", "einsum")[1].startswith("Einsum: nnrs.functions.einsum(x, equation='')\nEinstein's")
+    assert "  comm: Communicator: an object with" in run("function_info", "SyncBatchNormalization")[1]
 
 
 def test_dump_is_nnablas(run: Run) -> None:

@@ -54,6 +54,36 @@ def test_all_that_save_takes_is_written_as_nnabla_writes_it():
     assert str(made) == str(theirs("contents.nntxt"))
 
 
+def test_functions_that_are_several_here():
+    wanted = np.load(GOLDEN / "composed.npz")
+    found = nnp_networks.composed_values(GOLDEN / "composed.nntxt")
+    assert sorted(found) == sorted(wanted)
+    for name, value in found.items():
+        assert value.shape == wanted[name].shape
+        np.testing.assert_allclose(value, wanted[name], 1e-5, 1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["nnp", "nntxt", "protobuf"])
+def test_graph_def_and_all_formats_have_functions_that_are_several_here(tmp_path, kind):
+    proto = theirs("composed.nntxt")
+    if kind == "nnp":
+        with zipfile.ZipFile(tmp_path / "net.nnp", "w") as file:
+            file.writestr("network.nntxt", str(proto))
+    else:
+        data = proto.SerializeToString() if kind == "protobuf" else str(proto).encode()
+        (tmp_path / f"net.{kind}").write_bytes(data)
+    loaded, described = NnpLoader(tmp_path / f"net.{kind}"), nn.graph_def.load(str(tmp_path / f"net.{kind}"))
+    load([str(tmp_path / f"net.{kind}")])
+    for name in loaded.get_network_names():
+        net, v = loaded.get_network(name), described.networks[name]
+        y = v(*[net.inputs[key] for key in v.inputs])
+        for x in net.inputs.values():
+            x.d = np.random.RandomState(0).rand(*x.shape) + 0.5
+        net.outputs["y"].forward()
+        y.forward()
+        np.testing.assert_allclose(y.d, net.outputs["y"].d, 1e-5, 1e-6)
+
+
 def test_loops():
     wanted = np.load(GOLDEN / "loops.npz")
     for name, found in nnp_networks.looped(GOLDEN / "loops.nntxt").items():

@@ -1,14 +1,12 @@
 //! `multi_head_attention` and `scaled_dot_product_attention`, which choose what they are made of, for Python.
 
-use super::array::PyNdArray;
-use super::call::wrap;
+use super::call::made_of;
 use super::parametric::variable;
-use super::variable::PyVariable;
-use super::{convert, errors, reserve};
+use super::{errors, reserve};
 use crate::functions::{MultiHeadAttention, multi_head_attention};
 use crate::functions::{ScaledDotProductAttention, scaled_dot_product_attention};
-use crate::graph::{Variable as Var, mode};
-use nnrs_kernels::error::{Error, ErrorKind, Result};
+use crate::graph::Variable as Var;
+use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -105,18 +103,4 @@ fn scaled_attention<'py>(
         y.map(|y| [y]).map_err(|e| e.part_of(function, |argument| argument.starts_with("dropout")))
     };
     made_of(py, made, inputs.arrays == Some(true))
-}
-
-fn made_of<'py, const N: usize>(
-    py: Python<'py>,
-    made: impl FnOnce() -> Result<[Var; N]>,
-    is_array: bool,
-) -> PyResult<Bound<'py, PyAny>> {
-    if is_array {
-        let made = errors::run(py, || mode::inner(mode::context(), made))?;
-        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()))
-    } else {
-        let made = errors::run(py, || mode::with_origin(convert::script_line(py), made))?;
-        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
-    }
 }

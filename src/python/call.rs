@@ -212,6 +212,21 @@ pub(crate) fn apply<'py>(
     wrap(py, shown(made), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
 }
 
+/// What a graph of functions gives: arrays, computed at once, or variables.
+pub(super) fn made_of<'py, const N: usize>(
+    py: Python<'py>,
+    made: impl FnOnce() -> Result<[Var; N], Error>,
+    is_array: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    if is_array {
+        let made = errors::run(py, || mode::inner(mode::context(), made))?;
+        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()))
+    } else {
+        let made = errors::run(py, || mode::with_origin(convert::script_line(py), made))?;
+        wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
+    }
+}
+
 /// One object, or a tuple of several.
 pub(crate) fn wrap<'py>(
     py: Python<'py>,

@@ -6,6 +6,7 @@ mod backward_functions;
 mod call;
 mod checked;
 mod collector;
+mod composed;
 mod context;
 mod convert;
 mod cuda;
@@ -57,6 +58,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     parameters::register(m)?;
     parametric::register(m)?;
     attention::register(m)?;
+    composed::register(m)?;
     files::register(m)?;
     nnp::register(m)?;
     solver::register(m)?;

@@ -269,6 +269,7 @@ fn wrapped(list: Vec<(String, Var)>) -> Variables {
 
 /// The graph of a network: its inputs, outputs, variables and parameters by name.
 #[pyfunction]
+#[pyo3(signature = (function, network, batch_size, parameters, given, file="the file"))]
 fn build_network(
     py: Python<'_>,
     function: &str,
@@ -276,14 +277,19 @@ fn build_network(
     batch_size: Option<i64>,
     parameters: Vec<(String, PyRef<'_, PyVariable>)>,
     given: Vec<(String, PyRef<'_, PyVariable>)>,
+    file: &str,
 ) -> PyResult<(Variables, Variables, Variables, Variables)> {
     let network = from_python("Network", network)?;
     let list = |all: Vec<(String, PyRef<'_, PyVariable>)>| -> HashMap<String, Var> {
         all.into_iter().map(|(name, v)| (name, v.var().clone())).collect()
     };
     let (parameters, given) = (list(parameters), list(given));
-    let how =
-        Build { batch_size, parameter: &|name| parameters.get(name).cloned(), given: &|name| given.get(name).cloned() };
+    let how = Build {
+        file,
+        batch_size,
+        parameter: &|name| parameters.get(name).cloned(),
+        given: &|name| given.get(name).cloned(),
+    };
     let made: Network = errors::run_as(py, function, || nnp::build(&network, &how))?;
     Ok((wrapped(made.inputs), wrapped(made.outputs), wrapped(made.variables), wrapped(made.parameters)))
 }

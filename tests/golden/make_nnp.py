@@ -38,3 +38,7 @@ deflate(HERE / "functions.nnp")
 nn.clear_parameters()
 save(str(HERE / "contents.nntxt"), nnp_networks.contents())
 np.savez_compressed(HERE / "loops.npz", **nnp_networks.looped(HERE / "loops.nntxt"))
+nn.clear_parameters()
+made = [nnp_networks.network(*network) for network in nnp_networks.composed()]
+save(str(HERE / "composed.nntxt"), {"networks": made}, variable_batch_size=False)
+np.savez_compressed(HERE / "composed.npz", **nnp_networks.composed_values(HERE / "composed.nntxt"))

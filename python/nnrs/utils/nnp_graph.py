@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,7 @@ class NnpNetwork:
     def __init__(self, proto_network: Any, batch_size: int | None, callback: NnpNetworkPass | None) -> None:
         here = "NnpNetwork"
         scope = getattr(proto_network, "_scope", None)
+        file = getattr(proto_network, "_file", "the file")
         network = proto_network if isinstance(proto_network, Message) else proto_network.as_proto()
         check_type(here, "proto_network", network, message_class("Network"), "a network")
         check_batch_size(here, batch_size)
@@ -51,7 +53,7 @@ class NnpNetwork:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
             flat, given, frozen = _passed(flat, callback, scope)
         with described_by_a_file(here):
-            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given)
+            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given, file)
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
@@ -113,8 +115,8 @@ def _put(parameters: dict[str, Any], scope: Any) -> None:
 class _LoadedNetwork:
     """A network of a file, with the parameters that belong to it."""
 
-    def __init__(self, proto: Message, scope: Any) -> None:
-        self._proto, self._scope = proto, scope
+    def __init__(self, proto: Message, scope: Any, file: str) -> None:
+        self._proto, self._scope, self._file = proto, scope, file
         self.name: str = proto.name
 
     def as_proto(self) -> Message:
@@ -159,7 +161,9 @@ class NnpLoader:
         said, records, _ = _files.read_nnabla(here, filepath, extension, "filepath")
         _core.check_parameter_names(here, "filepath", [name for name, *_ in records])
         self._proto = message_class("NNablaProtoBuf")._of(said)
-        self.network_dict: dict[str, Any] = {n.name: _LoadedNetwork(n, self._params) for n in self._proto.network}
+        file = repr(os.fspath(filepath)) if isinstance(filepath, (str, os.PathLike)) else "the file"
+        networks = (_LoadedNetwork(n, self._params, file) for n in self._proto.network)
+        self.network_dict: dict[str, Any] = {n.name: n for n in networks}
         with parameter_scope("", self._params):
             _core.set_parameters(here, records)
 

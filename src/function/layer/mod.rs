@@ -11,6 +11,7 @@ mod deconvolution;
 mod deformable_convolution;
 mod depthwise;
 mod embed;
+mod fused_convolution;
 mod global_average_pooling;
 mod gru;
 mod lstm;
@@ -35,6 +36,9 @@ pub use deconvolution::*;
 pub use deformable_convolution::{DeformableConvolution, deformable_convolution};
 pub use depthwise::*;
 pub use embed::{Embed, embed};
+#[cfg(feature = "python")]
+pub(crate) use fused_convolution::fused_convolution_into;
+pub use fused_convolution::{FusedConvolution, fused_convolution};
 pub use global_average_pooling::*;
 pub use gru::*;
 pub use lstm::*;

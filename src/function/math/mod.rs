@@ -2,6 +2,7 @@
 
 mod atan2;
 mod constant;
+mod einsum;
 mod identity;
 mod range;
 mod unary;
@@ -9,6 +10,7 @@ mod unary;
 use super::Def;
 pub use atan2::*;
 pub use constant::*;
+pub use einsum::einsum;
 pub use identity::*;
 pub use range::*;
 pub use unary::*;

@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 /// How [`build`] makes a graph.
 pub(crate) struct Build<'a> {
+    /// What the network is of, for messages.
+    pub file: &'a str,
     /// Takes the place of each size that the file leaves open; `None`: as the file says.
     pub batch_size: Option<i64>,
     /// The parameter of this name, if there is one.
@@ -160,7 +162,11 @@ pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
     }
     for i in order(network, &wiring).map_err(named)? {
         let f = &network.list("function")[i];
-        let outputs = apply(f, &made, &wiring, batch_size)?;
+        let place = || {
+            let [function, network] = [f, network].map(|m| m.text("name"));
+            format!("it is function '{function}' of network '{network}' of {}", how.file)
+        };
+        let outputs = apply(f, &made, &wiring, batch_size).map_err(|e| e.hint(place()))?;
         for (name, y) in f.texts("output").iter().zip(outputs) {
             if !(how.given)(name).is_some_and(|_| made.contains_key(name.as_str())) {
                 y.set_name(name);
@@ -223,17 +229,24 @@ fn parameter(variable: &Message, how: &Build) -> Result<Variable> {
 }
 
 fn apply(f: &Message, made: &HashMap<&str, Variable>, wiring: &Wiring, batch_size: i64) -> Result<Vec<Variable>> {
-    let named = |e: Error| e.hint(format!("it is function '{}' of the file", f.text("name")));
     let unmade = |n: &String| broken(format!("variable '{n}' is read, but has no values"));
     let inputs = f.texts("input").iter().map(|n| made.get(n.as_str()).ok_or_else(|| unmade(n)));
-    let inputs = inputs.collect::<Result<Vec<&Variable>>>().map_err(named)?;
-    if let Some(outputs) = composed::apply(f, &inputs) {
-        return outputs.map_err(named);
+    let inputs = inputs.collect::<Result<Vec<&Variable>>>()?;
+    let (kind, outputs) = (f.text("type"), f.texts("output").len());
+    let several = composed::apply(f, &inputs);
+    let y = several.unwrap_or_else(|| registered(f, &inputs, wiring, batch_size))?;
+    match outputs <= y.len() {
+        true => Ok(y),
+        false => Err(broken(format!("{kind} has {} outputs, the file says {outputs}", y.len()))),
     }
+}
+
+/// Applies a function that is one here, too.
+fn registered(f: &Message, inputs: &[&Variable], wiring: &Wiring, batch_size: i64) -> Result<Vec<Variable>> {
     let kind = f.text("type");
     let unknown = || Error::unsupported(format!("nnrs has no function '{kind}'"));
-    let def = function::registry().find(|d| d.name == kind).ok_or_else(unknown).map_err(named)?;
-    let mut arguments = arguments::read(f, def).map_err(named)?;
+    let def = function::registry().find(|d| d.name == kind).ok_or_else(unknown)?;
+    let mut arguments = arguments::read(f, def)?;
     let outputs = f.texts("output");
     for (name, value) in &mut arguments {
         open_sizes(name, value, batch_size);
@@ -242,12 +255,8 @@ fn apply(f: &Message, made: &HashMap<&str, Variable>, wiring: &Wiring, batch_siz
         arguments.push(("output_stat", ArgValue::Bool(outputs.len() > 1)));
     }
     arguments.extend(counted(def.args, outputs, wiring));
-    let made = (def.build)(&mut Args::new(arguments)).map_err(|e| e.function(def.snake)).map_err(named)?;
-    let y = graph::apply(made, &inputs, None).map_err(named)?;
-    match outputs.len() <= y.len() {
-        true => Ok(y),
-        false => Err(named(broken(format!("{kind} has {} outputs, the file says {}", y.len(), outputs.len())))),
-    }
+    let made = (def.build)(&mut Args::new(arguments)).map_err(|e| e.function(def.snake))?;
+    graph::apply(made, inputs, None)
 }
 
 /// A first size of -1 in a `shape` is the batch's.

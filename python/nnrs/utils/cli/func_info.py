@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,14 +15,39 @@ from ._arguments import add_parser
 
 
 def function_names() -> dict[str, dict[str, Any]]:
-    """What the engine says of each function, by the name of its class.
+    """What is known of each function, by the name of its class, also of NNabla's that are several in the engine.
 
-    >>> function_names()["ReLU"]["name"]
-    'relu'
+    >>> function_names()["ReLU"]["name"], function_names()["Einsum"]["name"]
+    ('relu', 'einsum')
     """
     from ..._core import registry
+    from ...function import _GRAPHS
 
-    return {f["class_name"]: f for f in registry()}
+    graphs = {name: _of_a_graph(name, function, arguments.split()) for name, (function, arguments) in _GRAPHS.items()}
+    return {f["class_name"]: f for f in registry()} | graphs
+
+
+def _of_a_graph(class_name: str, function: str, arguments: list[str]) -> dict[str, Any]:
+    """What the registry would say of a function that is a graph of others: its signature and docstring say it."""
+    from ... import functions
+
+    called = getattr(functions, function)
+    parts = inspect.signature(called).parameters
+    said = inspect.cleandoc(called.__doc__ or "")
+    texts = dict(re.findall(r"^    \*?(\w+): (.*(?:\n {8}.*)*)", said.partition("\nArgs:\n")[2], re.MULTILINE))
+    texts = {name: " ".join(text.split()) for name, text in texts.items()}
+    given = parts.keys() - {*arguments, "output_stat", "n_outputs", "outputs"}
+    return {
+        "class_name": class_name,
+        "name": function,
+        "doc": said.partition("\n\n")[0],
+        "inputs": [(name, "", texts[name]) for name in parts if name in given],
+        "args": [(name, "", "", _default(parts[name]), texts[name]) for name in arguments],
+    }
+
+
+def _default(part: inspect.Parameter) -> str | None:
+    return None if part.default is part.empty else repr(part.default)
 
 
 def function_info_command(args: Any) -> None:
@@ -89,7 +116,9 @@ def describe_function(name: str) -> str:
     by_name = {f["name"]: f for f in known.values()}
     f = known.get(name) or by_name.get(name)
     if f is None:
-        raise ArgumentError(message("function_info", "query", "the name of a function", repr(name)))
+        near = difflib.get_close_matches(name, [*known, *by_name])
+        hint = f"is it {' or '.join(near)}?" if near else None
+        raise ArgumentError(message("function_info", "query", "the name of a function", repr(name), hint=hint))
     inputs = [(n, text) for n, _, text in f["inputs"]]
     options = [(f"{n}={default}" if default is not None else n, text) for n, _, _, default, text in f["args"]]
     call = ", ".join(n for n, _ in inputs + options)
