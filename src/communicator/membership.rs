@@ -69,7 +69,8 @@ impl Membership {
         let ranks = (0..world.size()).collect();
         let all = GroupMember { name: WORLD.into(), number: 0, ranks, transport: Some(world.clone()) };
         let told = Mutex::new([(0, standing::failures())].into());
-        let name = standing::name_communicator((world.size(), world.rank()));
+        let count = standing::count_communicator((world.size(), world.rank()));
+        let name = world.world_id().map_or(format!("{}.{count}", world.size()), |id| id.to_string()).into();
         let (line, memory, worker, runs, notices) = Default::default();
         Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told, name }
     }

@@ -127,12 +127,12 @@ pub(super) fn failures() -> u64 {
     lock().failures
 }
 
-/// What all ranks of a world call the communicator that is made now: the how many-th it is of that size.
-pub(super) fn name_communicator(world: World) -> Arc<str> {
+/// The how many-th communicator of a rank over so many is made.
+pub(super) fn count_communicator(world: World) -> u64 {
     let mut ranks = lock();
     let count = ranks.communicators.entry(world).or_default();
     *count += 1;
-    format!("{}.{count}", world.0).into()
+    *count
 }
 
 /// See above.

@@ -140,6 +140,12 @@ pub trait Transport: Send + Sync {
         self.rank()
     }
 
+    /// What all ranks of this world call it, and no other world of theirs. By default it is taken to be the same one for all
+    /// that is the how many-th communicator over so many ranks.
+    fn world_id(&self) -> Option<u64> {
+        None
+    }
+
     /// Part `i` of `send` goes to rank `i`; row `i` of `received`, which has `size` rows of the length of this rank's own
     /// part, is what rank `i` sends here.
     ///

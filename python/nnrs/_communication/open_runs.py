@@ -97,7 +97,7 @@ class OpenRun:
         self.is_given_up = False
 
     def begin(self, line: Line) -> None:
-        """It begins, for a communicator of the thread."""
+        """It begins, for a communicator of the process."""
         places = {group: line.place(group) for group in list(line.groups)}
         self._begun[line] = counts_of(self.around, line).begin(places)
 
