@@ -101,11 +101,11 @@ def fused_convolution(
     _check_arrays(**given)
     _check_together(beta=beta, gamma=gamma, mean=mean, variance=variance)
     output = _one_output(outputs)
-    lists = (_whole("pad", pad), _whole("stride", stride), _whole("dilation", dilation))
+    pads, strides, dilations = _whole("pad", pad), _whole("stride", stride), _whole("dilation", dilation)
     (base_axis,), (group,) = _whole("base_axis", [base_axis]), _whole("group", [group])
     made: Any = _core.fused_convolution(
         list(given.values()),
-        (base_axis, *lists, group, check_flag(HERE, "channel_last", channel_last)),
+        (base_axis, pads, strides, dilations, group, check_flag(HERE, "channel_last", channel_last)),
         (
             check_number(HERE, "decay_rate", decay_rate),
             check_number(HERE, "eps", eps),

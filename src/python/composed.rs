@@ -31,7 +31,7 @@ fn einsum<'py>(py: Python<'py>, x: Vec<Bound<'py, PyAny>>, equation: &str) -> Py
     made_of(py, || Ok([f::einsum(&x, equation)?]), is_array)
 }
 
-type List = Option<Vec<i64>>;
+type WholeNumbers = Option<Vec<i64>>;
 
 /// A convolution and what follows it; `given` has x, weight, bias, beta, gamma, mean, variance and z, `convolution` its
 /// arguments, `normalization` decay_rate, eps and batch_stat, `activation` its name and numbers, `padding` mode and constant.
@@ -39,7 +39,7 @@ type List = Option<Vec<i64>>;
 fn fused_convolution<'py>(
     py: Python<'py>,
     given: [Option<Bound<'py, PyAny>>; 8],
-    convolution: (i64, List, List, List, i64, bool),
+    convolution: (i64, WholeNumbers, WholeNumbers, WholeNumbers, i64, bool),
     normalization: (f64, f64, bool),
     activation: (String, Vec<f64>),
     padding: (String, f64),
