@@ -405,40 +405,6 @@ def test_arguments_that_do_not_fit():
             assert isinstance(e.value, nn.Error)
 
 
-def test_closing_while_others_wait_for_batches_makes_no_more():
-    gate, made = threading.Event(), []
-
-    def load(i):
-        made.append(i)
-        assert gate.wait(WAIT)
-        return (np.float32([i]),)
-
-    gate.set()
-    di = data_iterator_simple(load, 100, 1)
-    di.next()
-    gate.clear()
-    ends = []
-
-    def take():
-        try:
-            while True:
-                di.next()
-        except ValueError as error:
-            ends.append(str(error))
-
-    threads = [threading.Thread(target=take) for _ in range(4)] + [threading.Thread(target=di.close)]
-    for thread in threads:
-        thread.start()
-    while not di._closed:
-        time.sleep(0.001)
-    before = len(made)
-    gate.set()
-    for thread in threads:
-        thread.join(WAIT)
-    assert len(ends) == 4 and all("a closed one" in text for text in ends)
-    assert len(made) <= before + 1  # the one that was asked for
-
-
 def test_closing_twice_and_reading_after_it():
     di = data_iterator_simple(scenarios.load, 4, 2)
     di.close()

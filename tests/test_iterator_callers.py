@@ -38,18 +38,18 @@ def test_threads_share_an_epoch(use_thread, stop):
     batches.close()
 
 
+def read_until_closed(batches, errors):
+    try:
+        while True:
+            batches.next()
+    except ValueError as error:
+        errors.append(str(error))
+
+
 def test_closing_while_another_thread_reads():
     batches = data_iterator_simple(lambda i: (time.sleep(0.001), i)[1:], 100, 5)
     errors = []
-
-    def read():
-        try:
-            while True:
-                batches.next()
-        except ValueError as error:
-            errors.append(str(error))
-
-    thread = threading.Thread(target=read, daemon=True)
+    thread = threading.Thread(target=read_until_closed, args=(batches, errors), daemon=True)
     thread.start()
     batches.close()
     thread.join(30)
@@ -57,6 +57,33 @@ def test_closing_while_another_thread_reads():
     assert not batches._prefetcher._thread.is_alive()
     with pytest.raises(ValueError, match="slice: expected an open iterator"):
         batches.slice(None, 2, 0)
+
+
+def test_closing_while_others_wait_for_batches_makes_no_more():
+    gate, made = threading.Event(), []
+
+    def load(i):
+        made.append(i)
+        assert gate.wait(30)
+        return (np.float32([i]),)
+
+    gate.set()
+    di = data_iterator_simple(load, 100, 1)
+    di.next()
+    gate.clear()
+    ends = []
+    threads = [threading.Thread(target=read_until_closed, args=(di, ends)) for _ in range(4)]
+    threads.append(threading.Thread(target=di.close))
+    for thread in threads:
+        thread.start()
+    while not di._closed:
+        time.sleep(0.001)
+    before = len(made)
+    gate.set()
+    for thread in threads:
+        thread.join(30)
+    assert len(ends) == 4 and all("a closed one" in text for text in ends)
+    assert len(made) <= before + 1  # the one that was asked for
 
 
 class NeverBegun(DataSource):

@@ -228,6 +228,14 @@ def check_array(function: str, argument: str, value: Any) -> None:
     check_type(function, argument, value, (Variable, NdArray), "a Variable or NdArray")
 
 
+def check_one_output(function: str, outputs: Any) -> list[NdArray] | None:
+    """`outputs` as a list of one NdArray; None for None."""
+    found = None if outputs is None else check_list(function, "outputs", outputs, NdArray, "NdArray")
+    if found is not None and len(found) != 1:
+        raise ArgumentError(message(function, "outputs", "1 array", f"{len(found)}"))
+    return found
+
+
 def check_number(function: str, argument: str, value: Any) -> float:
     """`value` as a float; a text is none."""
     try:

@@ -15,8 +15,8 @@ from ._errors import (
     check_array,
     check_flag,
     check_integers,
-    check_list,
     check_number,
+    check_one_output,
     describe,
     message,
 )
@@ -100,10 +100,10 @@ def fused_convolution(
     given |= {"variance": variance, "z": z}
     _check_arrays(**given)
     _check_together(beta=beta, gamma=gamma, mean=mean, variance=variance)
-    output = _one_output(outputs)
+    output = check_one_output(HERE, outputs)
     pads, strides, dilations = _whole("pad", pad), _whole("stride", stride), _whole("dilation", dilation)
     (base_axis,), (group,) = _whole("base_axis", [base_axis]), _whole("group", [group])
-    made: Any = _core.fused_convolution(
+    return _core.fused_convolution(  # type: ignore[no-any-return]
         list(given.values()),
         (base_axis, pads, strides, dilations, group, check_flag(HERE, "channel_last", channel_last)),
         (
@@ -113,9 +113,8 @@ def fused_convolution(
         ),
         (nonlinearity, alpha),
         (pad_mode, check_number(HERE, "constant_value", constant_value)),
-        output,
+        output[0] if output else None,
     )
-    return made  # type: ignore[no-any-return]
 
 
 def _check_arrays(**given: Any) -> None:
@@ -138,13 +137,6 @@ def _whole(name: str, given: Any) -> Any:
         if not -(2**63) <= n < 2**63:
             raise ArgumentError(message(HERE, name, "an int of 64 bits", n))
     return found
-
-
-def _one_output(outputs: Any) -> NdArray | None:
-    given = [None] if outputs is None else check_list(HERE, "outputs", outputs, NdArray, "NdArray")
-    if len(given) != 1:
-        raise ArgumentError(message(HERE, "outputs", "1 array", f"{len(given)}"))
-    return given[0]
 
 
 def _numbers(given: Any) -> list[float]:

@@ -26,13 +26,13 @@ def missing_name(module: str, name: str) -> AttributeError:
     """
     text = f"module '{module}' has no attribute '{name}'"
     # Names with underscores are asked for by tools that look whether they are there, mostly.
-    near = [] if name.startswith("_") else _nearest(name, _names(sys.modules[module]))
+    near = [] if name.startswith("_") else nearest(name, _names(sys.modules[module]))
     if near:
         text += f"\n  hint: did you mean {' or '.join(map(repr, near))}?"
     return AttributeError(text, name=name, obj=None)  # with an object, Python prints what it takes for near, too
 
 
-def _nearest(name: str, names: list[str]) -> list[str]:
+def nearest(name: str, names: list[str]) -> list[str]:
     """The three that are most like it at most, whatever their case."""
     import difflib
 

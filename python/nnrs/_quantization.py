@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import NdArray
-from ._errors import ArgumentError, check_array, check_flag, check_list, message
+from ._errors import check_array, check_flag, check_one_output
 
 
 def _is_on(function: str, x: Any, quantize: Any) -> bool:
@@ -158,9 +158,6 @@ def min_max_quantize(
         return x
     for name, v in (("qr_min", qr_min), ("qr_max", qr_max), ("ql_min", ql_min), ("ql_max", ql_max)):
         check_array("min_max_quantize", name, v)
-    if outputs is not None:
-        outputs = check_list("min_max_quantize", "outputs", outputs, NdArray, "NdArray")
-        if len(outputs) != 1:
-            raise ArgumentError(message("min_max_quantize", "outputs", "1 array", f"{len(outputs)}"))
+    outputs = check_one_output("min_max_quantize", outputs)
     args = (decay, x_min_max, ema, ste_fine_grained, eps)
     return F._min_max_quantize(x, qr_min, qr_max, ql_min, ql_max, *args, outputs=outputs)

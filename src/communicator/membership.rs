@@ -120,6 +120,13 @@ impl Membership {
         }
     }
 
+    /// A group knows of a failed run, if it knows of the one before.
+    fn note_told(&self, group: usize, before: u64, failed: u64) {
+        if let Some(told) = self.told().get_mut(&group).filter(|told| **told >= before) {
+            *told = failed.max(*told);
+        }
+    }
+
     fn told(&self) -> MutexGuard<'_, HashMap<usize, u64>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,7 +174,6 @@ impl Membership {
         let &Asked { name, group, said, run } = asked;
         let t = group.transport.as_deref().ok_or_else(|| Error::graph("this rank is not in the group"))?;
         let CollectivePlace { ticket, runs, counts, position, is_notice } = place;
-        let places: Vec<RunPlace> = position.iter().map(|(_, place)| place.clone()).collect();
         let check = || runs.iter().try_for_each(|run| run.check());
         let is_wanted = || {
             if !runs.is_empty() {
@@ -182,7 +188,9 @@ impl Membership {
                 let begun = notices.iter().filter_map(|n| n.path.first()).map(|number| &number.of_groups);
                 begun.chain(all.iter().map(|s| &s.counts)).for_each(|others| self.runs.catch_up(others));
             }
-            let Some(late) = late.filter(|late| late.position == places) else { return Ok(check().err()) };
+            let Some(late) = late.filter(|late| late.position.iter().eq(position.iter().map(|(_, p)| p))) else {
+                return Ok(check().err());
+            };
             let error = late.error(name, &group.name);
             let is_over = |run: &OpenRun| position[late.level..].iter().any(|(over, _)| *over == run.run);
             runs.iter().filter(|run| is_over(run)).for_each(|run| run.settle(group.number, Some(&error)));
@@ -193,7 +201,8 @@ impl Membership {
             let failed = standing::last_failed(self.rank());
             let is_told = is_notice || self.told().get(&group.number).is_none_or(|told| *told >= failed.number);
             let why = (!is_told).then_some(failed.why);
-            let standing = Standing { counts, position: places.clone(), failed: why };
+            let places = position.iter().map(|(_, place)| place.clone()).collect();
+            let standing = Standing { counts, position: places, failed: why };
             let agreed = agree(t, name, said, &standing, hear).map_err(|stop| match stop {
                 // Who has left hears nothing, and nobody here waits for him.
                 Stop::Failure(e) if is_notice => Stop::Disagreement(e),
@@ -205,9 +214,7 @@ impl Membership {
             agreed?;
             self.line.note_agreed(number);
             if !is_notice {
-                let mut told = self.told();
-                let last = told.entry(group.number).or_default();
-                *last = failed.number.max(*last);
+                self.note_told(group.number, 0, failed.number);
             }
             let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
             moves(t, &mut memory).map_err(Stop::Failure)
@@ -228,9 +235,7 @@ impl Membership {
         let own = self.places().into_keys().collect();
         let failed = standing::note_failed(self.rank(), run.run, why);
         for group in self.groups() {
-            self.told().entry(group.number).and_modify(|told| {
-                *told = if *told >= failed.before { failed.number.max(*told) } else { *told };
-            });
+            self.note_told(group.number, failed.before, failed.number);
             let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {
                 continue;
             };

@@ -71,7 +71,6 @@ pub(super) struct FailedRun {
     run: u64,
 }
 
-#[derive(Default)]
 struct Ranks {
     failed: BTreeMap<World, FailedRun>,
     /// Ranks that are one with another one.
@@ -89,9 +88,10 @@ impl Ranks {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
             self.same.insert(b, a);
-            let other = self.failed.remove(&b).unwrap_or_default();
-            let kept = self.failed.entry(a).or_default();
-            *kept = if other.number > kept.number { other } else { std::mem::take(kept) };
+            let (other, kept) = (self.failed.remove(&b).unwrap_or_default(), self.failed.entry(a).or_default());
+            if other.number > kept.number {
+                *kept = other;
+            }
         }
     }
 }

@@ -173,12 +173,13 @@ class _Told:
         """Whether that run has yet to begin here, or a collective that belongs to it has yet to come."""
         around: OpenRun | None = None
         for number in self.path:
-            inside, begun = [r for r in open_runs if r.around is around], self.line.runs.counts(around, self.line)
+            inside = [r for r in open_runs if r.around is around]
             common = [g for g in number.of_groups if g in self.both]
             if not common:
                 place, counts = self.line.place(self.group), counts_of(around, self.line)
                 now = (place, counts.behind(self.group, place))
                 return number[:2] >= (inside[0].number(self.line, self.group)[:2] if inside else now)
+            begun = self.line.runs.counts(around, self.line)
             if any(number.of_groups[g] > begun.get(g, 0) for g in common):
                 return True
             around = next((r for r in inside if r.number(self.line, self.group).means(number, self.both, False)), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from typing import Any
 
 from ..._errors import ArgumentError, FileError, UnsupportedError, message, reason
 from ..._files import atomic_path
+from ..._missing import nearest
 from ._arguments import add_parser
 
 
@@ -116,7 +116,7 @@ def describe_function(name: str) -> str:
     by_name = {f["name"]: f for f in known.values()}
     f = known.get(name) or by_name.get(name)
     if f is None:
-        near = difflib.get_close_matches(name, [*known, *by_name])
+        near = nearest(name, [*known, *by_name])
         hint = f"is it {' or '.join(near)}?" if near else None
         raise ArgumentError(message("function_info", "query", "the name of a function", repr(name), hint=hint))
     inputs = [(n, text) for n, _, text in f["inputs"]]
