@@ -22,6 +22,8 @@ LOCAL = {
     "NNRS_NUM_THREADS": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
+# What mpirun itself says where a busy machine let it wait too long for a thread of its own.
+NOT_BEGUN = "listener thread failed to start"
 
 
 @cache
@@ -69,13 +71,17 @@ def mpirun(size: int, program: str | Path, *arguments: object, timeout: float = 
 def failing(
     size: int, program: str | Path, *arguments: object, timeout: float = 60, options: Sequence[str] = (), **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """The same where it may fail."""
+    """The same where it may fail. A launcher that did not begin, of which no program knows, is started again."""
     skip_without_mpi()
-    return subprocess.run(
-        command(size, program, *arguments, options=options),
-        env=environment(**more),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=timeout,
-    )
+    for _ in range(3):
+        done = subprocess.run(
+            command(size, program, *arguments, options=options),
+            env=environment(**more),
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=timeout,
+        )
+        if NOT_BEGUN not in done.stderr:
+            break
+    return done

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -48,16 +49,23 @@ def check_waits(done: subprocess.CompletedProcess[str]) -> None:
 
 def test_a_launcher_that_does_not_end_the_others():
     """As srun without --kill-on-bad-exit: those who wait find out by themselves."""
-    options, mark = ["--enable-recovery"], f"by-{os.getpid()}"
-    try:
-        done = failing(3, "faults", "kill", mark, timeout=LIMIT, options=options, NNRS_COMMUNICATOR_TIMEOUT="0.5")
-    except subprocess.TimeoutExpired as late:  # Open MPI 5 may stay behind when its processes are gone
-        left = subprocess.run(
-            ["pgrep", "-f", f"faults.py kill {mark}"], capture_output=True, encoding="utf-8", check=False
-        )
-        assert left.returncode == 1, left.stdout
-        texts = [(text or b"").decode() for text in (late.stdout, late.stderr)]
-        done = subprocess.CompletedProcess(late.cmd, None, *texts)
+    skip_without_mpi()
+    mark = f"by-{os.getpid()}"
+    call = command(3, "faults", "kill", mark, options=["--enable-recovery"])
+    ranks = ["pgrep", "-f", f"^{re.escape(sys.executable)} .*faults.py kill {mark}"]
+    env, pipe = environment(NNRS_COMMUNICATOR_TIMEOUT="0.5"), subprocess.PIPE
+    with subprocess.Popen(call, env=env, stdout=pipe, stderr=pipe, text=True) as run:
+        assert [run.stdout.readline() for _ in range(3)] == ["started\n"] * 3
+        end = time.monotonic() + LIMIT
+        while subprocess.run(ranks, stdout=subprocess.DEVNULL, check=False).returncode == 0:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        try:
+            texts = run.communicate(timeout=5)
+        except subprocess.TimeoutExpired:  # Open MPI 5 may stay behind when its processes are gone
+            run.kill()
+            texts = run.communicate()
+    done = subprocess.CompletedProcess(call, None, *texts)
     assert re.search(SILENT, done.stderr), done.stderr  # Open MPI 4 says 0 with this option, whatever happened
     assert "told after" in done.stdout
     check_waits(done)
