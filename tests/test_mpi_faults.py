@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
@@ -47,15 +49,24 @@ def check_waits(done: subprocess.CompletedProcess[str]) -> None:
     assert all(seconds < TOLD_WITHIN for seconds in waits), waits
 
 
+@contextmanager
+def begun(*arguments: str, options: Sequence[str] = (), **more: str) -> Iterator[subprocess.Popen[str]]:
+    """The launcher of three processes that have begun; a test that fails does not wait for it."""
+    skip_without_mpi()
+    call, pipe = command(3, "faults", *arguments, options=options), subprocess.PIPE
+    with subprocess.Popen(call, env=environment(**more), stdout=pipe, stderr=pipe, text=True) as run:
+        try:
+            assert [run.stdout.readline() for _ in range(3)] == ["started\n"] * 3
+            yield run
+        finally:
+            run.kill()
+
+
 def test_a_launcher_that_does_not_end_the_others():
     """As srun without --kill-on-bad-exit: those who wait find out by themselves."""
-    skip_without_mpi()
     mark = f"by-{os.getpid()}"
-    call = command(3, "faults", "kill", mark, options=["--enable-recovery"])
     ranks = ["pgrep", "-f", f"^{re.escape(sys.executable)} .*faults.py kill {mark}"]
-    env, pipe = environment(NNRS_COMMUNICATOR_TIMEOUT="0.5"), subprocess.PIPE
-    with subprocess.Popen(call, env=env, stdout=pipe, stderr=pipe, text=True) as run:
-        assert [run.stdout.readline() for _ in range(3)] == ["started\n"] * 3
+    with begun("kill", mark, options=["--enable-recovery"], NNRS_COMMUNICATOR_TIMEOUT="0.5") as run:
         end = time.monotonic() + LIMIT
         while subprocess.run(ranks, stdout=subprocess.DEVNULL, check=False).returncode == 0:
             assert time.monotonic() < end
@@ -65,7 +76,7 @@ def test_a_launcher_that_does_not_end_the_others():
         except subprocess.TimeoutExpired:  # Open MPI 5 may stay behind when its processes are gone
             run.kill()
             texts = run.communicate()
-    done = subprocess.CompletedProcess(call, None, *texts)
+    done = subprocess.CompletedProcess(run.args, None, *texts)
     assert re.search(SILENT, done.stderr), done.stderr  # Open MPI 4 says 0 with this option, whatever happened
     assert "told after" in done.stdout
     check_waits(done)
@@ -84,10 +95,7 @@ def test_one_that_comes_late_is_waited_for():
 
 @pytest.mark.parametrize(("how", "number"), [("all", signal.SIGTERM), ("wait", signal.SIGINT)])
 def test_a_signal_to_the_launcher_ends_all(how, number):
-    skip_without_mpi()
-    call = command(3, "faults", how)
-    with subprocess.Popen(call, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        assert [run.stdout.readline() for _ in range(3)] == ["started\n"] * 3
+    with begun(how) as run:
         time.sleep(0.2)  # so that those who wait do; it holds at any time
         run.send_signal(number)
         run.communicate(timeout=LIMIT)
