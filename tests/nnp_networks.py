@@ -307,6 +307,34 @@ def composed() -> Iterator[tuple[str, dict[str, Any], dict[str, Any], bool]]:
         yield name, xs, {"y": F.fused_convolution(**xs, **options)}, False
 
 
+def open_composed() -> dict[str, Any]:
+    """The contents of `save`: such functions over parameters, in a network whose batch size is open."""
+    x, rng = nn.Variable((4, 2, 5, 4)), np.random.RandomState(3)
+    nn.clear_parameters()
+    shapes = {"weight": (3, 2, 2, 2), "mixed": (4, 3, 6)} | dict.fromkeys(
+        ("beta", "gamma", "mean", "variance"), (1, 3, 1, 1)
+    )
+    given = {key: nn.parameter.get_parameter_or_create(key, s, rng.rand(*s) + 0.5) for key, s in shapes.items()}
+    mixed = given.pop("mixed")
+    y = F.fused_convolution(x, **given, batch_stat=False, nonlinearity="tanh")
+    y = F.einsum(F.einsum(y, mixed, equation="bchw,hwk->bck"), y, equation="bck,bchw->bkw")
+    return {"networks": [{"name": "open", "batch_size": 4, "outputs": {"y": y}, "names": {"x": x}}]}
+
+
+def open_values(source: Path) -> dict[str, np.ndarray]:
+    """What it gives for batches of several sizes, and the gradient of x."""
+    loaded = import_module(f"{nn.__name__}.utils.nnp_graph").NnpLoader(str(source))
+    values = {}
+    for size in (4, 1, 7):
+        net = loaded.get_network("open", batch_size=size)
+        x, y = net.inputs["x"], net.outputs["y"]
+        x.d, x.need_grad, x.g = np.random.RandomState(size).randn(*x.shape), True, 0
+        y.forward()
+        y.backward()
+        values |= {f"y {size}": np.array(y.d), f"gradient {size}": np.array(x.g)}
+    return values
+
+
 def composed_values(source: Path) -> dict[str, np.ndarray]:
     """What the networks of `composed` give, the gradients of their inputs, and the running statistics afterwards."""
     loaded = import_module(f"{nn.__name__}.utils.nnp_graph").NnpLoader(str(source))

@@ -54,9 +54,11 @@ def test_all_that_save_takes_is_written_as_nnabla_writes_it():
     assert str(made) == str(theirs("contents.nntxt"))
 
 
-def test_functions_that_are_several_here():
-    wanted = np.load(GOLDEN / "composed.npz")
-    found = nnp_networks.composed_values(GOLDEN / "composed.nntxt")
+@pytest.mark.parametrize(
+    ("name", "values"), [("composed", nnp_networks.composed_values), ("composed-open", nnp_networks.open_values)]
+)
+def test_functions_that_are_several_here(name, values):
+    wanted, found = np.load(GOLDEN / f"{name}.npz"), values(GOLDEN / f"{name}.nntxt")
     assert sorted(found) == sorted(wanted)
     for name, value in found.items():
         assert value.shape == wanted[name].shape

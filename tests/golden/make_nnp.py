@@ -42,3 +42,5 @@ nn.clear_parameters()
 made = [nnp_networks.network(*network) for network in nnp_networks.composed()]
 save(str(HERE / "composed.nntxt"), {"networks": made}, variable_batch_size=False)
 np.savez_compressed(HERE / "composed.npz", **nnp_networks.composed_values(HERE / "composed.nntxt"))
+save(str(HERE / "composed-open.nntxt"), nnp_networks.open_composed(), True, variable_batch_size=True)
+np.savez_compressed(HERE / "composed-open.npz", **nnp_networks.open_values(HERE / "composed-open.nntxt"))
