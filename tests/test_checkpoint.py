@@ -213,6 +213,26 @@ def test_the_last_ones_are_kept(tmp_path):
     assert sorted(os.listdir(tmp_path))[-1] == "notes.txt" and len(os.listdir(tmp_path)) == 4
 
 
+def test_damaged_ones_do_not_count_among_those_that_are_kept(tmp_path):
+    points = Net().points(tmp_path, keep=3)
+    for step in (97, 98, 99):
+        points.save(step)
+    for step in (98, 99):
+        os.truncate(points.path(step), 10)
+    os.mkdir(points.path(100))
+    for again in (points, Net().points(tmp_path, keep=3)):  # the second has to look
+        for step in range(1, 6):
+            again.save(step)
+        assert again.steps() == [4, 5, 97, 98, 99, 100]
+        assert again.latest() == again.path(97) and again.resume().step == 97
+    points.save(101)
+    assert points.steps() == [5, 97, 98, 99, 100, 101]
+    points.save(102)
+    assert points.steps() == [97, 98, 99, 100, 101, 102]
+    points.save(103)
+    assert points.steps() == [100, 101, 102, 103]  # a folder is not removed
+
+
 def test_the_newest_whole_one_is_found(tmp_path):
     net = Net()
     points = net.points(tmp_path, keep=None)

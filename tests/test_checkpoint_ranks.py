@@ -136,6 +136,28 @@ def test_each_rank_goes_on_where_it_was(size, kind, tmp_path):
     assert all(found[:2] == (12, {"rank": 0}) for found in after)
 
 
+@pytest.mark.parametrize("call", ["resume", "load"])
+def test_what_one_rank_cannot_load_changes_no_other(call, tmp_path):
+    on_ranks(3, lambda c: Rank(c, tmp_path).points.save(3))
+
+    def work(communicator):
+        rank = Rank(communicator, tmp_path)
+        rank.train(2)
+        if communicator.rank == 1:
+            rank.points = Checkpoints(
+                tmp_path, rank.solver, rank.data, parameters={"v": rank.w}, communicator=communicator
+            )
+        before = (rank.w.d.copy(), rank.own.bit_generator.state)
+        with pytest.raises(nn.Error) as error:
+            getattr(rank.points, call)()
+        assert (rank.w.d, rank.own.bit_generator.state) == before
+        return str(error.value)
+
+    told = on_ranks(3, work)
+    assert "has no parameter 'v'" in told[1]
+    assert all("another rank could not load" in told[rank] for rank in (0, 2)), told
+
+
 def test_another_number_of_ranks(tmp_path):
     on_ranks(2, lambda c: Rank(c, tmp_path).points.save(3, best=1))
     for error in on_ranks(3, lambda c: Rank(c, tmp_path).points.load()):

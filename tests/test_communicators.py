@@ -191,7 +191,12 @@ def test_mpirun_counts_before_torchrun():
     by_srun = {"WORLD_SIZE": "8", "SLURM_STEP_NUM_TASKS": "2"}
     assert launch.launched(by_srun) == ("srun", 2)
     assert launch.launched({**by_srun, "TORCHELASTIC_RUN_ID": "1"}) == ("torchrun", 8)
-    assert launch.launched({"WORLD_SIZE": "many"}).size == 1
+    assert launch.launched({"WORLD_SIZE": ""}).size == 1
+    for name in LAUNCHERS:
+        with pytest.raises(
+            C.CommunicatorError, match=f"argument '{name}': expected the number of processes, got 'many'"
+        ):
+            launch.launched({name: "many"})
 
 
 def test_a_gpu_context_with_others_wants_nccl(monkeypatch):

@@ -26,6 +26,7 @@ SILENT = rf"CommunicatorError: rank [02] in {WAITS}: not over after 0.5 s: rank 
 @pytest.mark.parametrize(("how", "says"), [
     ("kill", [r"rank 1 with PID \d+ on node \S+ exited on\s+signal 9", ENDED]),
     ("exit", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
+    ("older", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
     ("raise", [r"IndexError: list index", r"nnrs: rank 1 of 3 ends all processes: IndexError; its last .* all_reduce"]),
     ("backward", [r"ValueError: a bad sample", "nnrs: rank 1 of 3 ends all processes: ValueError"]),
     ("abort", [r"MPI_ABORT was invoked on rank 1"]),

@@ -32,6 +32,7 @@ def raised(error: str) -> list[str]:
 @pytest.mark.parametrize(("how", "says"), [
     ("kill", [GONE]),
     ("exit", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
+    ("older", [rf"CommunicatorError: rank [02] in {WAITS}: rank 1 ended without coming to it"]),
     ("raise", raised("IndexError")),
     # The others hear the run's word, or, where they still wait, of the end.
     ("backward", [r"ValueError: a bad sample", r"(rank \d ended all processes: \w+|backward run up): .*a bad sample"]),
@@ -41,7 +42,7 @@ def raised(error: str) -> list[str]:
 ])  # fmt: skip
 def test_one_that_fails_ends_all(how, says):
     done = failing(3, "faults", how, NNRS_COMMUNICATOR_TIMEOUT="0.5")
-    assert all(done.statuses[r] for r in ((0, 2) if how == "exit" else range(3))), done
+    assert all(done.statuses[r] for r in ((0, 2) if how in ("exit", "older") else range(3))), done
     assert "is well" not in done.text, done
     for pattern in says:
         assert re.search(pattern, done.text), (pattern, done)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ._core import NdArray
 from ._errors import ArgumentTypeError, FileError, describe, message
+
+T = TypeVar("T")
 
 _DIGIT = 1 << 20  # float32 holds such numbers exactly
 
@@ -62,6 +64,22 @@ class Ranks:
         finally:
             between.wait()
             self.communicator.barrier()
+
+    def unless_one_fails(self, work: Callable[[], T]) -> T:
+        """What `work` returns, if it fails on no rank; else an error on each, if the communicator has `all_reduce`."""
+        error: Exception | None = None
+        try:
+            found = work()
+        except Exception as failed:
+            error = failed
+        if self.size > 1 and hasattr(self.communicator, "all_reduce"):
+            told = NdArray.from_numpy_array([float(error is not None)])
+            self.communicator.all_reduce([told], division=False)
+            if error is None and told.data[0]:
+                raise FileError(message("load", None, "another rank could not load the checkpoint: see its error"))
+        if error is not None:
+            raise error
+        return found
 
     def agreed(self, find: Callable[[], int | None]) -> int | None:
         """The first rank's answer, where the communicator has `bcast`; else each rank's own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _core, _random_state
@@ -82,8 +82,8 @@ class TrainingState:
 
     # --- bringing back ------------------------------------------------------------------------------------------------
 
-    def bring_back(self, contents: Mapping[str, Any], positions: bool) -> None:
-        """Set everything to what a checkpoint holds, if all of it fits."""
+    def checked(self, contents: Mapping[str, Any], positions: bool) -> Callable[[], None]:
+        """What sets everything to what a checkpoint holds, if all of it fits."""
         try:
             parameters, solvers = contents["parameters"], contents["solvers"]
             own = contents["own"] if positions else None
@@ -98,6 +98,11 @@ class TrainingState:
                 raise
             text = f"a checkpoint of this version of nnrs: {type(error).__name__} {error}"
             raise FormatError(message("load", "path", text)) from error
+        return lambda: self._bring_back(parameters, solvers, own)
+
+    def _bring_back(
+        self, parameters: Mapping[str, Any], solvers: Mapping[str, Any], own: Mapping[str, Any] | None
+    ) -> None:
         if own is None:
             self._set_common(parameters, solvers)
             return

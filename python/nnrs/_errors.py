@@ -203,6 +203,8 @@ MOST_ITEMS = 1 << 20
 def check_list(function: str, argument: str, value: Any, kind: type | tuple[type, ...], items: str) -> list[Any]:
     """The elements of `value`, all of `kind`; of an iterator `MOST_ITEMS` at most, whatever it says of its length."""
     check_type(function, argument, value, Iterable, f"a list of {items}")
+    if isinstance(value, (str, bytes)):  # whose items are letters
+        raise ArgumentTypeError(message(function, argument, f"a list of {items}", describe(value)))
     most = len(value) if isinstance(value, (list, tuple)) else MOST_ITEMS
     found = []
     for item in value:

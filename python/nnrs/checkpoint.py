@@ -28,7 +28,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _checkpoint_files as files
@@ -84,7 +84,7 @@ class Checkpoints:
         parameters: Dict from names to Variables; by default all of the current scope when it is needed.
         generators: Random generators of the user's: NumPy's or `random.Random`, one, a list or a dict by names.
         graphs: Outputs of graphs whose functions have seeds of their own (`F.dropout(x, seed=3)`): the same forms.
-        keep: How many checkpoints stay, the ones of the largest steps; None for all.
+        keep: How many checkpoints stay, the whole ones of the largest steps; None for all.
         communicator: In a run of several processes what joins them: an object with `rank`, `size` and `barrier()`.
             All call `save` and `load` at the same steps and see the same folder. The first writes parameters and
             solvers, which all read; each keeps its own positions and random state.
@@ -110,6 +110,9 @@ class Checkpoints:
         self._folder = os.fspath(folder)
         self._keep = None if keep is None else check_integer(here, "keep", keep, 1)
         self._ranks = Ranks(communicator)
+        self._known: dict[
+            int, tuple[tuple[int, int] | None, bool]
+        ] = {}  # when a step's file was looked at; is it whole
         self._state = _checkpoint_state.TrainingState(
             _named(here, "solvers", solvers),
             _named(here, "iterators", iterators),
@@ -220,9 +223,14 @@ class Checkpoints:
         return found
 
     def _remove_old(self, written: int) -> None:
-        """Remove all but the last checkpoints, and files of ranks without one."""
-        steps = self.steps()
-        kept = {written, *(steps if self._keep is None else steps[-self._keep :])}
+        """Remove all but the last checkpoints that are whole, and files of ranks without one."""
+        steps, whole = self.steps(), 0
+        self._known[written] = (self._date(written), True)
+        kept = {written}
+        for step in reversed(steps):
+            if self._keep is None or whole < self._keep:
+                kept.add(step)
+                whole += self._was_whole(step)
         for step in steps:
             if step not in kept:
                 _remove(self.path(step))
@@ -239,13 +247,30 @@ class Checkpoints:
         return None if found is None else self.path(found)
 
     def _newest(self) -> int | None:
-        for step in reversed(self.steps()):
-            try:
-                self._read(self.path(step), range(1, sys.maxsize))  # all of them
-            except (FormatError, MissingFileError) as error:
-                logger.warning("%s is left out: %s", self.path(step), str(error).splitlines()[0])
-            else:
-                return step
+        return next(filter(self._is_whole, reversed(self.steps())), None)
+
+    def _is_whole(self, step: int) -> bool:
+        """Whether a checkpoint can be read; a warning says why not."""
+        try:
+            self._read(self.path(step), range(1, sys.maxsize))  # all of them
+        except (FormatError, MissingFileError, ArgumentError) as error:  # the last: no plain file
+            logger.warning("%s is left out: %s", self.path(step), str(error).splitlines()[0])
+            is_whole = False
+        else:
+            is_whole = True
+        self._known[step] = (self._date(step), is_whole)
+        return is_whole
+
+    def _was_whole(self, step: int) -> bool:
+        """The same, without reading again what has not changed since."""
+        date, is_whole = self._known.get(step, (None, False))
+        return is_whole if date is not None and date == self._date(step) else self._is_whole(step)
+
+    def _date(self, step: int) -> tuple[int, int] | None:
+        """What is another one when the file has been changed; None if there is none."""
+        with contextlib.suppress(OSError):
+            found = os.stat(self.path(step))
+            return found.st_mtime_ns, found.st_size
         return None
 
     def _read(self, path: str, ranks: Collection[int]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -274,7 +299,8 @@ class Checkpoints:
 
         Raises:
             FileNotFoundError: If there is no checkpoint.
-            ValueError: If the file is damaged, or does not fit parameters, solvers or iterators. Then nothing changes.
+            ValueError: If the file is damaged, or does not fit parameters, solvers or iterators. Then nothing changes,
+                on no rank: the others raise an OSError.
         """
         if path is not None:
             check_type("load", "path", path, (str, os.PathLike), "a path")
@@ -298,12 +324,17 @@ class Checkpoints:
         return Resumed(found.step, values | found.values)
 
     def _load(self, path: str, positions: bool) -> Resumed:
+        bring_back, found = self._ranks.unless_one_fails(lambda: self._checked(path, positions))
+        bring_back()
+        return found
+
+    def _checked(self, path: str, positions: bool) -> tuple[Callable[[], None], Resumed]:
+        """What brings everything back, and where the training goes on."""
         contents, stamp = self._read(path, {self._ranks.rank} if positions else ())
         if positions and stamp["size"] != self._ranks.size:
             hint = "start as many, or load(positions=False) for parameters, solvers and values alone"
             raise ArgumentError(message("load", None, f"{stamp['size']} ranks", self._ranks.size, hint))
-        self._state.bring_back(contents, positions)
-        return Resumed(int(stamp["step"]), contents["values"])
+        return self._state.checked(contents, positions), Resumed(int(stamp["step"]), contents["values"])
 
     def stop_on(self, *signals: int) -> StopSignals:
         """A context in which signals are noted, not obeyed, so that a checkpoint can be written first.
@@ -345,4 +376,4 @@ def _remove(path: str) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        logger.warning("cannot remove %s: %s", path, error)
+        logger.warning("cannot remove %s: %s", path, reason(error, path))

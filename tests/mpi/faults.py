@@ -18,6 +18,9 @@ comm.init()
 x = nn.NdArray.from_numpy_array(np.ones(10))
 comm.all_reduce(x)
 how, bad = sys.argv[1], comm.rank == 1
+if how == "older":  # than another communicator, which has nothing to do
+    newer = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+    newer.init()
 
 
 def backward():
@@ -41,6 +44,7 @@ FAULTS = {
     "kill": lambda: bad and os.kill(os.getpid(), signal.SIGKILL),
     "abort": lambda: bad and comm.abort(),
     "exit": lambda: bad and sys.exit(0),
+    "older": lambda: bad and sys.exit(0),
     "raise": lambda: bad and [][1],
     "hang": lambda: bad and time.sleep(1000),
     "stop": lambda: bad and os.kill(os.getpid(), signal.SIGSTOP),

@@ -146,7 +146,9 @@ class Control:
 
     def watch_the_end(self) -> None:
         """From now on this process tells the others how it ends."""
-        atexit.register(self._leave)
+        if not _watched:
+            atexit.register(_leave_all)
+        _watched.append(self)
         shown = sys.excepthook
 
         def ends_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
@@ -166,12 +168,8 @@ class Control:
             sys.stderr.flush()
         self._channel.abort(status, why[:MOST_WHY])
 
-    def _leave(self) -> None:
-        """The last thing that a process does: all wait here until the last one has come, which MPI wants anyway."""
-        if not self.is_here or self._channel.is_over:
-            return
-        if self.failed:
-            self._end_all("its communicator has failed")
+    def begin_to_leave(self) -> None:
+        """Tell the others that this process ends, and what it has done."""
         self.is_leaving = True
         answers = {group: self._done.get(group, 0) for group in {*self._done, *self._owed}}
         for group, (count, _) in self._owed.items():
@@ -179,17 +177,23 @@ class Control:
         for r in range(self.size):
             if r != self.rank:
                 self._send(r, LEAVE, answers)
-        while len(self._left) < self.size - 1 or not self._channel.is_sent():
-            for control in list(_controls):
-                control.go_on()
-            self._read("has ended")
-            if self._died():
-                self._end_all(died_text(self._died()))
-            if self._channel.aborted:
-                self._end_all(aborted_text(self._channel.aborted))
-            time.sleep(0.002)
 
-    def _end_all(self, why: str) -> None:
+    def has_left(self) -> bool:
+        """Whether all others have come to their ends, too; ends all processes where one of them has died."""
+        self._read("has ended")
+        if self._died():
+            self.end_all(died_text(self._died()))
+        if self._channel.aborted:
+            self.end_all(aborted_text(self._channel.aborted))
+        return len(self._left) == self.size - 1 and self._channel.is_sent()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has nobody to talk to any more."""
+        return not self.is_here or self._channel.is_over
+
+    def end_all(self, why: str) -> None:
+        """End all processes, and say why."""
         self._say(f"ends all processes: {why}")
         self.abort(1, why)
 
@@ -208,6 +212,27 @@ class Control:
         self._say(f"is ended by {signal.Signals(number).name} while it waits in {Control.latest}")
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+
+_watched: list[Control] = []
+"""Those that tell how this process ends."""
+
+
+def _leave_all() -> None:
+    """The last thing that a process does: all wait here until the last one has come, which MPI wants anyway.
+
+    By all communicators at once: others may wait by any of them.
+    """
+    leaving = [control for control in _watched if not control.is_over]
+    for control in leaving:
+        if control.failed:
+            control.end_all("its communicator has failed")
+    for control in leaving:
+        control.begin_to_leave()
+    while not all([control.has_left() for control in leaving]):
+        for control in list(_controls):
+            control.go_on()
+        time.sleep(0.002)
 
 
 class WatchedTransport(Transport):

@@ -35,12 +35,18 @@ class Launched(NamedTuple):
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched:
-    """What the environment says; of a torchrun that srun has started on each node, what torchrun says."""
+    """What the environment says; of a torchrun that srun has started on each node, what torchrun says.
+
+    Raises:
+        RuntimeError: If it says how many there are by something else than a number.
+    """
     is_torchruns = "TORCHELASTIC_RUN_ID" in environment
     for name, launcher in sorted(_LAUNCHERS.items(), key=lambda item: is_torchruns and item[1] != _TORCHRUN):
         size = _number(environment, name)
         if size is not None:
             return Launched(launcher, max(size, 1))
+        if environment.get(name):
+            raise _wrong(environment, name, "the number of processes")
     return Launched("nobody", 1)
 
 

@@ -131,6 +131,7 @@ class Membership:
 
     def find_group(self, group: str) -> list[int]:
         """The ranks of a group; an empty list if there is none of that name."""
+        check_type(f"{self.name}.find_group", "group", group, str, "the name of a group")
         return self.list_groups().get(group, [])
 
     def _member(self, here: str, group: Any) -> Member:
