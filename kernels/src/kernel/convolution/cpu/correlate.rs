@@ -82,7 +82,7 @@ impl<T: Real> Choose<T> for CorrelationScratch<'_> {
         let bands = Bands::of_channels::<T>(self.g, block::<T, L>(self.g).min(self.g.channels));
         let (copy, sums) = bands.work::<T, L>();
         let tasks = pool::num_threads().min(bands.items(self.g));
-        let table = bands.rows * self.g.axes[2].points * size_of::<isize>();
+        let table = bands.rows * bands.columns * size_of::<isize>();
         self.bytes.set(scratch::counted(table) + tasks * scratch::counted((copy + sums) * size_of::<T>()));
     }
 }
@@ -212,10 +212,10 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
 
     /// All points of a band for one panel.
     fn points(&self, item: RowBand, x: *const T, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
-        let width = self.c.g.axes[2].points;
-        for q in (0..item.rows * width).step_by(RUN) {
+        let count = item.rows * item.columns;
+        for q in (0..count).step_by(RUN) {
             pace.step(RUN * self.taps.len());
-            self.block(item, x, panel, w, q..(item.rows * width).min(q + RUN), sums);
+            self.block(item, x, panel, w, q..count.min(q + RUN), sums);
         }
     }
 
@@ -247,7 +247,7 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
             PanelOrder::Column => {
                 out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
                 let tiles = Tiles { init: out.as_ptr(), init_stride: width, ..tiles };
-                let points = self.c.g.axes[2].points;
+                let points = item.columns;
                 for row in q.start / points..q.end.div_ceil(points) {
                     let part = q.start.max(row * points)..q.end.min((row + 1) * points);
                     self.columns(item, part, q.start, tiles);
@@ -260,7 +260,7 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
     /// Points of one row, of a block that starts at `start`: for each column of taps only the points and the taps that do not meet padding.
     fn columns(&self, item: RowBand, q: Range<usize>, start: usize, tiles: Tiles<T>) {
         let [_, h, w] = &self.c.g.axes;
-        let (row, first) = (q.start / w.points, q.start % w.points);
+        let (row, first) = (q.start / item.columns, item.column + q.start % item.columns);
         let seen = h.seen(item.first + row);
         for t in 0..w.taps.len() {
             let reached = w.reached(t);
@@ -283,12 +283,12 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
     fn store(&self, item: RowBand, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
         let g = self.c.g;
         let [_, h, w] = &g.axes;
-        let whole = h.stride == 1 && w.stride == 1 && w.points == w.target;
+        let whole = h.stride == 1 && w.stride == 1 && w.points == w.target && item.columns == w.points;
         let mut runs = [(0, 0, 0); RUN];
         let (mut from, mut n) = (q.start, 0);
         while from < q.end {
-            let (r, c) = (from / w.points, from % w.points);
-            let count = if whole { q.end - from } else { (w.points - c).min(q.end - from) };
+            let (r, c) = (from / item.columns, from % item.columns);
+            let count = if whole { q.end - from } else { (item.columns - c).min(q.end - from) };
             runs[n] = (from - q.start, count, item.target(g, r, c));
             (from, n) = (from + count, n + 1);
         }

@@ -135,12 +135,12 @@ impl<'a, T: Real> ChannelPart<'a, T> {
     fn row<L: Lanes<T>>(&self, item: RowBand, row: usize, copy: &[T], sums: &mut [T], pace: &mut Pace) {
         let (g, wide) = (self.c.g, vectors::<T, L>() * L::N);
         let x = copy[row * g.axes[1].step * self.bands.at[1]..].as_ptr();
-        for from in (0..g.axes[2].points).step_by(wide) {
+        for from in (0..item.columns).step_by(wide) {
             pace.step(wide * self.taps.len());
             let job = PointSums { x: x.wrapping_add(from), taps: &self.taps, w: &self.weights, sums, made: g.lanes };
             // SAFETY: rows and taps are inside the copy, behind which there is room for the vectors; the machine has L.
             unsafe { L::enter(job) }
-            self.store(item.target(g, row, from), wide.min(g.axes[2].points - from), sums, wide);
+            self.store(item.target(g, row, from), wide.min(item.columns - from), sums, wide);
         }
     }
 

@@ -57,9 +57,19 @@ impl SpatialAxis {
         self.taps.iter().map(|t| t.0).max().unwrap_or(0)
     }
 
+    /// Source positions from the first to the last that a point reads.
+    fn reach(&self) -> usize {
+        (self.highest() - self.lowest()) as usize + 1
+    }
+
     /// Source positions from the first to the last that `points` points read.
     fn extent(&self, points: usize) -> usize {
-        (points.max(1) - 1) * self.step + (self.highest() - self.lowest()) as usize + 1
+        (points.max(1) - 1) * self.step + self.reach()
+    }
+
+    /// Points that read so many source positions at most; at least one.
+    fn fitting(&self, source: usize) -> usize {
+        source.saturating_sub(self.reach()) / self.step + 1
     }
 
     /// Whether no point reads outside the source.
@@ -222,10 +232,17 @@ impl Geometry {
     }
 }
 
-/// How an image is cut into bands of rows, and where a band's source is read.
+/// Points of a row at least that are a band of their own.
+const COLUMNS: usize = 256;
+
+/// How an image is cut into bands of rows, or of parts of one row, and where a band's source is read.
 #[derive(Clone, Debug)]
 pub(super) struct Bands {
     pub rows: usize,
+    /// Points of a row: all of them where a band has several rows.
+    pub columns: usize,
+    /// Parts of a row.
+    pub across: usize,
     /// Bands of one slice.
     pub count: usize,
     /// Whether the source is copied, padded, into a buffer.
@@ -254,10 +271,8 @@ impl Bands {
     pub fn copied(g: &Geometry, channels: usize, source: usize, points: usize) -> Self {
         let [d, h, w] = &g.axes;
         let slices = d.taps.len().max(1);
-        let width = w.extent(w.points);
-        let limit = source / (channels.max(1) * slices * width).max(1);
-        let reach = (h.highest() - h.lowest()) as usize + 1;
-        let fit = (limit.saturating_sub(reach) / h.step + 1).min((points / w.points.max(1)).max(1));
+        let limit = source / (channels.max(1) * slices * w.extent(w.points)).max(1);
+        let fit = h.fitting(limit).min((points / w.points.max(1)).max(1));
         // A small batch is cut finer, so that there is work for several threads.
         let want = 16usize.div_ceil((g.batch * d.points).max(1));
         let fine = h.points.div_ceil(want).max(64 / w.points.max(1)).max(1);
@@ -265,11 +280,21 @@ impl Bands {
         let rows = h.points.div_ceil(count);
         let height = h.extent(rows);
         let count = h.points.div_ceil(rows.max(1));
+        let across = if rows == 1 {
+            let fit = w.fitting(source / (channels.max(1) * slices * height)).min(points);
+            let fine = w.points.div_ceil(want.div_ceil(count));
+            w.points / fit.min(fine).max(COLUMNS).max(w.reach())
+        } else {
+            1
+        };
+        let columns = w.points.div_ceil(across.max(1));
+        let (across, width) = (w.points.div_ceil(columns.max(1)).max(1), w.extent(columns));
         let (channel, at) = match g.layout {
             ChannelOrder::ChannelFirst => (slices * height * width, [height * width, width, 1]),
             ChannelOrder::ChannelLast => (1, [height * width * channels, width * channels, channels]),
         };
-        Bands { rows, count, copied: true, height, width, channel, at, len: channels * slices * height * width }
+        let (count, len) = (count * across, channels * slices * height * width);
+        Bands { rows, columns, across, count, copied: true, height, width, channel, at, len }
     }
 
     /// The distance of each row of a panel from the band's origin.
@@ -289,7 +314,7 @@ impl Bands {
     pub fn point_table(&self, g: &Geometry) -> Scratch<isize> {
         let [_, h, w] = &g.axes;
         let (down, along) = (h.step * self.at[1], w.step * self.at[2]);
-        Scratch::each(self.rows * w.points, |i| (i / w.points * down + i % w.points * along) as isize)
+        Scratch::each(self.rows * self.columns, |i| (i / self.columns * down + i % self.columns * along) as isize)
     }
 
     /// Bands of the whole batch.
@@ -297,18 +322,24 @@ impl Bands {
         g.batch * g.axes[0].points * self.count
     }
 
-    /// Sample, slice, first row and number of rows of a band.
+    /// Where a band is.
     pub fn item(&self, g: &Geometry, i: usize) -> RowBand {
-        let depth = g.axes[0].points;
-        let first = i % self.count * self.rows;
-        let rows = self.rows.min(g.axes[1].points - first);
-        RowBand { sample: i / self.count / depth, slice: i / self.count % depth, first, rows }
+        let [depth, h, w] = &g.axes;
+        let (first, column) = (i % self.count / self.across * self.rows, i % self.across * self.columns);
+        RowBand {
+            sample: i / self.count / depth.points,
+            slice: i / self.count % depth.points,
+            first,
+            rows: self.rows.min(h.points - first),
+            column,
+            columns: self.columns.min(w.points - column),
+        }
     }
 
     /// The band's origin in x, for bands that are read in place.
     pub fn origin(&self, g: &Geometry, it: RowBand) -> usize {
-        let [d, h, _] = &g.axes;
-        it.sample * g.x.sample + it.slice * d.step * self.at[0] + it.first * h.step * self.at[1]
+        let place = |i: usize, point: usize| point * g.axes[i].step * self.at[i];
+        it.sample * g.x.sample + place(0, it.slice) + place(1, it.first) + place(2, it.column)
     }
 }
 
@@ -318,12 +349,15 @@ pub(super) struct RowBand {
     pub slice: usize,
     pub first: usize,
     pub rows: usize,
+    /// First point of each row, and their number.
+    pub column: usize,
+    pub columns: usize,
 }
 
 impl RowBand {
-    /// The place in y of point `column` of the item's row `row`.
+    /// The place in y of the item's point `column` of its row `row`.
     pub fn target(&self, g: &Geometry, row: usize, column: usize) -> usize {
-        let at = [self.slice, self.first + row, column];
+        let at = [self.slice, self.first + row, self.column + column];
         let place = |i: usize| (g.axes[i].start + at[i] * g.axes[i].stride) * g.y.at[i];
         self.sample * g.y.sample + (0..3).map(place).sum::<usize>()
     }

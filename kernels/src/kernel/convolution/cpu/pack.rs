@@ -29,21 +29,21 @@ pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: RowBand, x: *con
                 }
                 let at = c * g.x.channel + z as usize * g.x.at[0] + y as usize * g.x.at[1];
                 // SAFETY: slice, row and channel are inside the tensor.
-                unsafe { padded_row(g, x.wrapping_add(at), each, b.at[2], out) }
+                unsafe { padded_row(g, x.wrapping_add(at), it.column, each, b.at[2], out) }
             }
         }
     }
 }
 
-/// One source row from the first tap's column on, `channels` numbers of every `each`.
+/// One source row from the first tap's column of point `first` on, `channels` numbers of every `each`.
 #[inline]
-unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, channels: usize, each: usize, out: &mut [T]) {
+unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, first: usize, channels: usize, each: usize, out: &mut [T]) {
     if out.is_empty() {
         return;
     }
     let axis = &g.axes[2];
     let width = (out.len() / each) as isize;
-    let low = axis.taps.iter().map(|t| t.0).min().unwrap_or(0);
+    let low = (first * axis.step) as isize + axis.taps.iter().map(|t| t.0).min().unwrap_or(0);
     let from = (-low).clamp(0, width);
     let to = (axis.source as isize - low).clamp(from, width);
     out[..from as usize * each].fill(T::ZERO);

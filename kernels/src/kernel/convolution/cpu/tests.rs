@@ -188,6 +188,20 @@ fn few_made_channels() {
 }
 
 #[test]
+fn parts_of_long_rows() {
+    cases(&[
+        (1, 1, 5, 6, [1, 1, 1000], [1, 1, 3], ONE, [0, 0, 1], ONE),
+        (2, 1, 17, 40, [1, 1, 900], [1, 1, 4], [1, 1, 2], [0, 0, 3], [1, 1, 9]),
+        (1, 2, 12, 6, [1, 1, 1300], [1, 1, 2], ONE, NO, [1, 1, 130]),
+        (1, 1, 3, 9, [1, 1, 1500], [1, 1, 3], [1, 1, 4], [0, 0, 30], ONE),
+        (1, 1, 2, 5, [1, 1, 800], [1, 1, 700], ONE, [0, 0, 350], ONE),
+        (1, 1, 9, 5, [1, 1, 700], [1, 1, 3], ONE, [0, 0, 600], ONE),
+        (1, 1, 90, 5, [1, 5, 700], [1, 3, 3], ONE, [0, 1, 1], ONE),
+        (1, 1, 4, 70, [3, 1, 600], [2, 1, 5], ONE, [1, 0, 2], ONE),
+    ]);
+}
+
+#[test]
 fn few_points_and_many_weights() {
     cases(&[
         (1, 1, 130, 40, [1, 7, 7], [1, 3, 3], ONE, [0, 1, 1], ONE),
@@ -235,16 +249,17 @@ fn empty_sizes() {
 #[test]
 fn results_do_not_depend_on_the_thread_count() {
     let sizes = [
-        (9, 3, 34, 24, 0, 1),
-        (2, 40, 70, 20, 1, 1),
-        (4, 16, 16, 33, 1, 2),
-        (16, 16, 16, 12, 4, 1),
-        (1, 300, 200, 7, 1, 2),
+        (9, 3, 34, [1, 24, 24], 0, 1),
+        (2, 40, 70, [1, 20, 20], 1, 1),
+        (4, 16, 16, [1, 33, 33], 1, 2),
+        (16, 16, 16, [1, 12, 12], 4, 1),
+        (1, 300, 200, [1, 7, 7], 1, 2),
+        (1, 40, 20, [1, 3, 5000], 1, 1),
     ];
     let before = crate::pool::num_threads();
-    for (batch, in_channels, out_channels, n, p, s) in sizes {
+    for (batch, in_channels, out_channels, input, p, s) in sizes {
         for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
-            let (input, kernel, stride, pad) = ([1, n, n], [1, 3, 3], [1, s, s], [0, p, p]);
+            let (kernel, stride, pad) = ([1, 3, 3], [1, s, s], [0, p, p]);
             let c =
                 Conv { batch, group: 1, in_channels, out_channels, input, kernel, stride, pad, dilation: ONE, layout };
             let (x, w, gy) = (noise::<f32>(c.input_len(), 1), noise(c.weight_len(), 2), noise(c.output_len(), 3));

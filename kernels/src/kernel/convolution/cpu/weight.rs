@@ -92,7 +92,7 @@ pub(super) struct WeightGradientScratch<'a> {
 impl<T: Real> Choose<T> for WeightGradientScratch<'_> {
     fn with<L: Lanes<T>>(self) {
         let bands = bands::<T>(self.g, block::<T, L>(self.g));
-        let points = bands.rows * self.g.axes[2].points;
+        let points = bands.rows * bands.columns;
         let task = (scratch::line::<T>(bands.len) + points * if self.g.lanes > L::N { 2 * L::N } else { L::N })
             * size_of::<T>();
         let tasks = pool::num_threads().min(bands.items(self.g));
@@ -179,7 +179,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     /// The item's gradients as rows of lanes.
     fn gather(&self, p: &Panel, item: RowBand, rows: &mut [T]) {
         let g = self.a.g;
-        let runs = [(0, item.rows * g.axes[2].points, item.target(g, 0, 0))];
+        let runs = [(0, item.rows * item.columns, item.target(g, 0, 0))];
         let tensor = SendPtr(self.a.gy.0.wrapping_add(p.lane * g.y.channel));
         let (channel, point, how) = (g.y.channel, g.y.at[2], PackingMode::Gather);
         let from =
@@ -191,7 +191,7 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
     fn add(&self, p: &Panel, item: RowBand, x: *const T, taps: &[isize], rows: &[T], sums: &mut [T]) {
         let tiles = Tiles {
             x,
-            off: &self.points[..item.rows * self.a.g.axes[2].points],
+            off: &self.points[..item.rows * item.columns],
             lane: taps,
             w: rows.as_ptr(),
             w_stride: p.width,
