@@ -5,6 +5,7 @@ golden/data_feeding.json has what NNabla gave for the runs of feeding_scenarios.
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 import json
@@ -85,6 +86,14 @@ def test_a_slice_with_caches_is_nnablas(name, tmp_path):
 @pytest.mark.parametrize("name", scenarios.WRAPPED)
 def test_functions_for_each_kind_of_data_are_nnablas(name, tmp_path):
     assert scenarios.run_wrapped(scenarios.WRAPPED[name], tmp_path) == GOLDEN["wrapped"][name]
+
+
+def test_a_copy_of_a_source_goes_its_own_way():
+    source = SimpleDataSource(lambda i: (i,), 5, shuffle=True, rng=np.random.RandomState(3))
+    with data_iterator(copy.deepcopy(source), 5, with_memory_cache=False) as one:
+        first = [one.next()[0].tolist() for _ in range(3)]
+    with data_iterator(source, 5, with_memory_cache=False) as other:
+        assert [other.next()[0].tolist() for _ in range(3)] == first
 
 
 def test_names_and_defaults_are_nnablas():

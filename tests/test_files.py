@@ -1,9 +1,11 @@
 """Parameter files: NNabla's `.h5` both ways, `.safetensors`, whole or not at all, and any bytes without a crash."""
 
+import errno
 import io
 import json
 import os
 import pathlib
+import pickle
 import struct
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from file_helpers import contents, expected, fresh, make, parameter_file, values
 from nnrs import _core, _files
 from nnrs.parameter import get_parameter, get_parameter_or_create, set_parameter
 from nnrs.utils.get_file_handle import get_file_handle_load
+from nnrs.utils.load import load
 from nnrs.utils.save import save
 
 HERE = pathlib.Path(__file__).parent
@@ -405,3 +408,44 @@ def test_bfloat16_goes_into_safetensors_as_it_is(tmp_path):
     nn.load_parameters(tmp_path / "p.safetensors")
     w = nn.get_parameters()["w"]
     assert w.data.dtype == "bfloat16" and w.d.tolist() == [1, 2.5, -3]
+
+
+def test_errors_of_files_have_the_systems_number(tmp_path, monkeypatch):
+    for read in (nn.load_parameters, lambda path: load([path])):
+        with pytest.raises(FileNotFoundError) as missing:
+            read(str(tmp_path / "none.h5"))
+        assert (missing.value.errno, missing.value.strerror) == (errno.ENOENT, os.strerror(errno.ENOENT))
+        assert missing.value.filename == str(tmp_path / "none.h5") and "[Errno" not in str(missing.value)
+    with pytest.raises(FileNotFoundError) as nowhere:
+        nn.save_parameters(str(tmp_path / "no" / "p.h5"), {"w": nn.Variable((1,))})
+    assert nowhere.value.errno == errno.ENOENT
+    copied = pickle.loads(pickle.dumps(missing.value))
+    assert type(copied) is type(missing.value) and copied.errno == errno.ENOENT and str(copied) == str(missing.value)
+
+
+LIMITED = """
+import errno, resource, signal, sys
+import numpy as np, nnrs as nn
+from nnrs.utils.data_iterator import data_iterator
+from nnrs.utils.data_source_implements import SimpleDataSource
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+w = {"w": nn.Variable((400, 400))}
+source = SimpleDataSource(lambda i: (np.zeros((400, 400)),), 4)
+kinds = ("h5", "nnp", "protobuf", "safetensors")
+tasks = [lambda kind=kind: nn.save_parameters(f"{sys.argv[1]}/p.{kind}", w) for kind in kinds]
+tasks.append(lambda: data_iterator(source, 2, with_file_cache=True, cache_dir=sys.argv[1]))
+for task in tasks:
+    try:
+        task()
+    except nn.Error as error:
+        print(isinstance(error, OSError) and error.errno == errno.EFBIG and str(error).endswith("File too large"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_FSIZE")
+def test_a_file_that_is_too_large_is_told_with_its_number(tmp_path):
+    code = [sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(code, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "True\n" * 5, done

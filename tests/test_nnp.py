@@ -13,6 +13,7 @@ import nnp_networks
 import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
+import nnrs.solvers as S
 from file_helpers import fresh  # noqa: F401 - a fixture
 from nnrs._messages import parse_text
 from nnrs.utils.load import load
@@ -416,3 +417,25 @@ def test_a_function_of_a_loop_keeps_its_arguments():
     text = 'network { function { repeat_param { repeat_id: "R" } affine_param { base_axis: 2 } } }'
     f = parse_text("NNablaProtoBuf", text).network[0].function[0]
     assert f.repeat_param.repeat_id == "R" and f.affine_param.base_axis == 2
+
+
+def test_a_loss_that_nothing_makes_is_named(tmp_path):
+    loss = F.mean(PF.affine(nn.Variable((2, 3)), 2))
+    solver = S.Sgd()
+    solver.set_parameters(nn.get_parameters())
+    optimizer = {"name": "o", "solver": solver, "network": "n", "dataset": "d", "loss_variables": ["loss"]}
+    optimizer |= {"update_interval": 1, "weight_decay": 0, "lr_decay": 1, "lr_decay_interval": 1, "data_variables": {}}
+    made = create_proto({"networks": [{"name": "n", "batch_size": 2, "outputs": {"loss": loss}, "names": {}}]}, True)
+    more = create_proto(
+        {
+            "networks": [{"name": "n", "batch_size": 2, "outputs": {"loss": loss}, "names": {}}],
+            "optimizers": [optimizer],
+        }
+    )
+    made.optimizer.extend(more.optimizer)
+    made.optimizer[0].ClearField("dataset_name")
+    made.network[0].function[-1].ClearField("output")
+    (tmp_path / "m.nntxt").write_text(str(made))
+    nn.clear_parameters()
+    with pytest.raises(nn.Error, match="load: no function of the network makes the variable 'loss'"):
+        load([str(tmp_path / "m.nntxt")])

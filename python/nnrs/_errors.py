@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import operator
 import os
 import re
@@ -48,7 +49,22 @@ class CommunicatorError(Error, RuntimeError):
     """Processes that cannot work together, or one of them that is missing."""
 
 
-class FileError(Error, OSError):
+class _SystemError(Error, OSError):
+    """One whose text says all; `errno`, `strerror` and `filename` are there for those who look at them."""
+
+    def __init__(self, text: object = "", number: int | None = None) -> None:
+        super().__init__(text)
+        found = re.search(r"\(os error (\d+)\)", str(text))  # as Rust says it
+        if number is None and found is not None:
+            number = int(found[1])
+        if number is not None:
+            self.errno, self.strerror = number, os.strerror(number)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class FileError(_SystemError):
     """A file that cannot be read or written."""
 
 
@@ -56,8 +72,11 @@ class NetworkError(Error, OSError):
     """A server that cannot be reached, refuses or breaks off."""
 
 
-class FolderError(Error, IsADirectoryError):
+class FolderError(_SystemError, IsADirectoryError):
     """A folder where a file is expected."""
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(text, errno.EISDIR)
 
 
 class ArgumentTypeError(Error, TypeError):
@@ -72,8 +91,11 @@ class ForeignStatesError(GraphError, ValueError):
     """A file with states of parameters that a solver does not have: a RuntimeError, too, as in NNabla."""
 
 
-class MissingFileError(Error, FileNotFoundError):
+class MissingFileError(_SystemError, FileNotFoundError):
     """A file that is not there."""
+
+    def __init__(self, text: object = "") -> None:
+        super().__init__(text, errno.ENOENT)
 
 
 class MissingPackageError(Error, ImportError):
@@ -136,7 +158,16 @@ def failures_as(
     except of as error:
         if is_of_user_code(error):
             raise
-        raise told(error) from error
+        raise _as_the_system_says(told(error), error) from error
+
+
+def _as_the_system_says(made: Exception, error: Exception) -> Exception:
+    """An error with the number and the file of the one that it tells of."""
+    if isinstance(made, OSError) and isinstance(error, OSError) and error.errno is not None:
+        made.errno, made.strerror = error.errno, error.strerror
+        if isinstance(error.filename, str) and "/.nnrs-" not in f"/{error.filename}":
+            made.filename = error.filename
+    return made
 
 
 def is_of_user_code(error: BaseException) -> bool:

@@ -252,6 +252,9 @@ def _read(
     return found
 
 
+_MORE_THAN_FITS = 1 << 20
+
+
 def _write_npy(path: str, arrays: Arrays) -> None:
     with open(path, "wb") as f:
         for name, array in arrays.items():
@@ -260,9 +263,12 @@ def _write_npy(path: str, arrays: Arrays) -> None:
             try:
                 np.lib.format.write_array(f, array, allow_pickle=False)
             except OSError as error:
-                if error.errno is None:  # NumPy's own: fewer bytes were written than it asked for
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-                raise
+                if error.errno is not None:
+                    raise
+                f.seek(0, os.SEEK_END)  # NumPy's own, that fewer bytes were written: the next write says why
+                f.write(bytes(_MORE_THAN_FITS))
+                f.flush()
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
 
 
 def _h5_writer(function: str) -> Callable[[str, Arrays], None]:

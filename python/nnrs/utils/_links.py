@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import functions as F
 from .. import initializer
-from .._errors import ArgumentError, message
+from .._errors import ArgumentError, FormatError, message
 from ..core.graph_def import ProtoNetwork, ProtoVariable
 
 _GENERATORS: dict[str, Callable[[float], Any]] = {
@@ -126,16 +126,22 @@ def _link_optimizer(info: Any, o: Any) -> list[Any]:
     o.parameters = OrderedDict(sorted(trained.items()))
     o.solver.set_parameters(trained)
     restore_optimizer_state(o)
-    losses = [v.variable_instance for v in o.loss_variables]
+    losses = [_made(v) for v in o.loss_variables]
     for loss in losses:
         loss.grad.fill(1.0 / loss.size)
     o.target = losses[0] if len(losses) == 1 else _sink(o.loss_variables, one_input_grad=False)
     return [v.variable_instance for v, rate in rates.items() if not rate > 0 and v.variable_instance is not None]
 
 
+def _made(v: ProtoVariable) -> Any:
+    if v.variable_instance is None:
+        raise FormatError(message("load", None, f"no function of the network makes the variable '{v.name}'"))
+    return v.variable_instance
+
+
 def _sink(variables: Iterable[ProtoVariable], **more: Any) -> Any:
     """What runs all of these; None where there are none."""
-    found = [v.variable_instance for v in variables]
+    found = [_made(v) for v in variables]
     return F.sink(*found, **more) if found else None
 
 

@@ -65,6 +65,12 @@ class SimpleDataSource(DataSource):
         self._lock = threading.Lock()
         self._generate_order(0)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def _get_data(self, position: int) -> Any:
         return self._get_data_of_generation(position, self._generation)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ..._errors import ArgumentError, FileError, UnsupportedError, message
+from ..._errors import ArgumentError, UnsupportedError, message
 from ._arguments import add_parser, read_as
 from ._networks import expanded, read_networks
 
@@ -122,8 +122,6 @@ def convert_command(args: Any) -> None:
     args.files = files
     _check_import(args)
     kind = _check_export(args, output)
-    if os.path.exists(output) and not args.force:
-        raise FileError(message("convert", None, f"{output!r} is there", hint="-f writes it anew"))
     whole, params = _read_all(args)
     if kind != ".nnp" or args.nnp_parameter_nntxt:
         whole.MergeFromString(write_nnabla({}, list(params), list(params.values()), ".protobuf", ".h5", []))
@@ -238,7 +236,9 @@ def _add_convert(subparsers: Any) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="files to convert, and at last the file to write")
     _add_import(parser)
     parser.add_argument("-O", "--export-format", help="kind of the file to write: NNP")
-    parser.add_argument("-f", "--force", action="store_true", help="write over a file that is there")
+    parser.add_argument(
+        "-f", "--force", action="store_true", help="nothing: a file that is there is written over, as by NNabla"
+    )
     parser.add_argument("-b", "--batch-size", type=int, metavar="N", help="batch size of the networks")
     parser.add_argument("--nnp-parameter-h5", action="store_true", help=".nnp: parameters as .h5, not as .protobuf")
     parser.add_argument("--nnp-parameter-nntxt", action="store_true", help=".nnp: parameters within the .nntxt")
