@@ -17,6 +17,7 @@ from . import (
     resnet,
     small_graph,
     solvers,
+    sound,
     transformer,
     views,
 )
@@ -31,6 +32,7 @@ TIMED = [
     *networks.CASES,
     *convolution.CASES,
     *depthwise.CASES,
+    *sound.CASES,
     *resnet.CASES,
     *transformer.CASES,
     *recurrent.CASES,
