@@ -69,6 +69,8 @@ def test_a_world_of_one(kind):
     assert y.data.tolist() == x.data.tolist() == [1, 2]
     assert comm.new_group(("me", [0])) == "me" and comm.list_groups() == {"world": [0], "me": [0]}
     assert comm.find_group("me") == [0] and comm.find_group("others") == []
+    with pytest.raises(TypeError, match="find_group: argument 'group'"):
+        comm.find_group([])
     comm.all_reduce(x, group="me")
     with pytest.raises(SystemExit):
         comm.abort()
@@ -89,6 +91,8 @@ def test_registered_parameters():
     v = nn.Variable.from_numpy_array(np.ones(2), grad=np.full(2, 3.0), need_grad=True)
     comm.add_context_and_parameters((nn.get_current_context(), {"v": v, "w": v}))
     comm.allreduce(True, True)
+    with pytest.raises(TypeError, match="remove_context_parameters: argument 'keys': expected a list of names"):
+        comm.remove_context_parameters("w")
     comm.remove_context_parameters(["w", "there is none"])
     comm.clear_context_parameters()
     comm.allreduce()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -26,6 +27,42 @@ class Kit:
     @property
     def S(self) -> Any:
         return import_module(f"{self.package}.solvers")
+
+
+def nabla_step(y: Any, leaves: Sequence[Any], backward: bool) -> Step:
+    """Forward of a static graph; or after it, timed alone, backward to gradients of zero."""
+    if not backward:
+        return lambda: y.forward()
+
+    def step() -> float:
+        y.forward()
+        for v in leaves:
+            v.grad.zero()
+        start = time.perf_counter()
+        y.backward()
+        return time.perf_counter() - start
+
+    return step
+
+
+def torch_step(call: Callable[[], Any], leaves: Sequence[Any], backward: bool) -> Step:
+    """The same of what a call makes of torch's tensors."""
+
+    import torch
+
+    def forward() -> None:
+        call()
+
+    def step() -> float:
+        y = call()
+        for v in leaves:
+            v.grad = None
+        seed = torch.ones_like(y)
+        start = time.perf_counter()
+        y.backward(seed)
+        return time.perf_counter() - start
+
+    return step if backward else forward
 
 
 @dataclass

@@ -5,13 +5,12 @@ nnrs and NNabla keep NNabla's layout (channels first); torch runs channels_last,
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from .case import Case, Kit, Step
+from .case import Case, Kit, Step, nabla_step, torch_step
 
 BATCH = 16
 
@@ -55,18 +54,7 @@ def nabla(layer: Layer, backward: bool, kit: Kit) -> Step:
     x, w = (kit.nn.Variable(a.shape, need_grad=backward) for a in arrays)
     x.d, w.d = arrays
     y = kit.F.convolution(x, w, pad=(pad, pad), stride=(layer.stride, layer.stride))
-    if not backward:
-        return lambda: y.forward()
-
-    def step():
-        y.forward()
-        x.grad.zero()
-        w.grad.zero()
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
-
-    return step
+    return nabla_step(y, (x, w), backward)
 
 
 def torch(layer: Layer, backward: bool) -> Step:
@@ -76,18 +64,8 @@ def torch(layer: Layer, backward: bool) -> Step:
     tensors = [torch.from_numpy(a).to(memory_format=torch.channels_last) for a in layer.arrays()]
     x, w = (t.requires_grad_(backward) for t in tensors)
 
-    def forward():
-        conv2d(x, w, padding=layer.kernel // 2, stride=layer.stride)
-
-    def step():
-        y = conv2d(x, w, padding=layer.kernel // 2, stride=layer.stride)
-        seed = torch.ones_like(y)
-        x.grad = w.grad = None
-        start = time.perf_counter()
-        y.backward(seed)
-        return time.perf_counter() - start
-
-    return step if backward else forward
+    run = partial(conv2d, x, w, padding=layer.kernel // 2, stride=layer.stride)
+    return torch_step(run, (x, w), backward)
 
 
 def case(layer: Layer, backward: bool) -> Case:

@@ -5,12 +5,11 @@ nnrs and NNabla keep NNabla's layout (channels first), torch too: channels last 
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import numpy as np
 
-from .case import Case, Kit, Step
+from .case import Case, Kit, Step, nabla_step, torch_step
 
 BATCH = 16
 # Channels, height and width, stride, maps a channel.
@@ -28,18 +27,7 @@ def nabla(channels: int, side: int, stride: int, maps: int, backward: bool, kit:
     x, w = (kit.nn.Variable(a.shape, need_grad=backward) for a in given)
     x.d, w.d = given
     y = kit.F.depthwise_convolution(x, w, pad=(1, 1), stride=(stride, stride), multiplier=maps)
-    if not backward:
-        return lambda: y.forward()
-
-    def step():
-        y.forward()
-        x.grad.zero()
-        w.grad.zero()
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
-
-    return step
+    return nabla_step(y, (x, w), backward)
 
 
 def torch(channels: int, side: int, stride: int, maps: int, backward: bool) -> Step:
@@ -49,18 +37,8 @@ def torch(channels: int, side: int, stride: int, maps: int, backward: bool) -> S
     x, w = (torch.from_numpy(a).requires_grad_(backward) for a in arrays(channels, side, maps))
     w_first = w.detach().reshape(-1, 1, 3, 3).requires_grad_(backward)
 
-    def step():
-        conv2d(x, w_first, padding=1, stride=stride, groups=channels)
-
-    def step_back():
-        y = conv2d(x, w_first, padding=1, stride=stride, groups=channels)
-        x.grad = w_first.grad = None
-        seed = torch.ones_like(y)
-        start = time.perf_counter()
-        y.backward(seed)
-        return time.perf_counter() - start
-
-    return step_back if backward else step
+    run = partial(conv2d, x, w_first, padding=1, stride=stride, groups=channels)
+    return torch_step(run, (x, w_first), backward)
 
 
 def deformable(backward: bool, kit: Kit) -> Step:
@@ -70,18 +48,7 @@ def deformable(backward: bool, kit: Kit) -> Step:
     for v in (x, w, offset, mask):
         v.d = rng.normal(0, 0.5, v.shape)
     y = kit.F.deformable_convolution(x, w, offset, mask, pad=(1, 1))
-    if not backward:
-        return lambda: y.forward()
-
-    def step():
-        y.forward()
-        for v in (x, w, offset, mask):
-            v.grad.zero()
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
-
-    return step
+    return nabla_step(y, (x, w, offset, mask), backward)
 
 
 def case(layer: tuple[int, int, int, int], backward: bool) -> Case:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 
 import numpy as np
 
-from .case import Case, Kit, Step
+from .case import Case, Kit, Step, nabla_step, torch_step
 
 # Channels in and out, points, taps, their distance.
 LAYERS = ((64, 64, 16000, 3, 1), (64, 64, 16000, 3, 8), (256, 256, 2048, 3, 1), (1, 16, 65536, 255, 1))
@@ -24,18 +23,7 @@ def nabla(inputs: int, outputs: int, points: int, taps: int, apart: int, backwar
     x, w = (kit.nn.Variable(a.shape, need_grad=backward) for a in given)
     x.d, w.d = given
     y = kit.F.convolution(x, w, pad=(apart * (taps // 2),), dilation=(apart,))
-    if not backward:
-        return lambda: y.forward()
-
-    def step():
-        y.forward()
-        x.grad.zero()
-        w.grad.zero()
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
-
-    return step
+    return nabla_step(y, (x, w), backward)
 
 
 def torch(inputs: int, outputs: int, points: int, taps: int, apart: int, backward: bool) -> Step:
@@ -44,19 +32,7 @@ def torch(inputs: int, outputs: int, points: int, taps: int, apart: int, backwar
 
     x, w = (torch.from_numpy(a).requires_grad_(backward) for a in arrays(inputs, outputs, points, taps))
     run = partial(conv1d, x, w, padding=apart * (taps // 2), dilation=apart)
-
-    def forward():
-        run()
-
-    def step():
-        y = run()
-        x.grad = w.grad = None
-        seed = torch.ones_like(y)
-        start = time.perf_counter()
-        y.backward(seed)
-        return time.perf_counter() - start
-
-    return step if backward else forward
+    return torch_step(run, (x, w), backward)
 
 
 def case(inputs: int, outputs: int, points: int, taps: int, apart: int, backward: bool) -> Case:
