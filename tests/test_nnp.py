@@ -425,14 +425,8 @@ def test_a_loss_that_nothing_makes_is_named(tmp_path):
     solver.set_parameters(nn.get_parameters())
     optimizer = {"name": "o", "solver": solver, "network": "n", "dataset": "d", "loss_variables": ["loss"]}
     optimizer |= {"update_interval": 1, "weight_decay": 0, "lr_decay": 1, "lr_decay_interval": 1, "data_variables": {}}
-    made = create_proto({"networks": [{"name": "n", "batch_size": 2, "outputs": {"loss": loss}, "names": {}}]}, True)
-    more = create_proto(
-        {
-            "networks": [{"name": "n", "batch_size": 2, "outputs": {"loss": loss}, "names": {}}],
-            "optimizers": [optimizer],
-        }
-    )
-    made.optimizer.extend(more.optimizer)
+    network = {"name": "n", "batch_size": 2, "outputs": {"loss": loss}, "names": {}}
+    made = create_proto({"networks": [network], "optimizers": [optimizer]}, True)
     made.optimizer[0].ClearField("dataset_name")
     made.network[0].function[-1].ClearField("output")
     (tmp_path / "m.nntxt").write_text(str(made))

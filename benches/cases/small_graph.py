@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from .case import Case, Kit, Step
+from .case import Case, Kit, Step, nabla_step
 
 BLOCKS = 100
 NODES = 10 * BLOCKS
@@ -91,17 +91,7 @@ def torch_forward() -> Step:
 def nabla_backward(kit: Kit) -> Step:
     x, parameters = nabla_leaves(kit)
     y = nabla_graph(kit.F, x, parameters)
-    leaves = [x, *(v for pair in parameters for v in pair)]
-
-    def step():
-        y.forward()
-        for v in leaves:
-            v.grad.zero()
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
-
-    return step
+    return nabla_step(y, [x, *(v for pair in parameters for v in pair)], True)
 
 
 def torch_backward() -> Step:
