@@ -223,11 +223,11 @@ pub fn calc_uniform_lim_glorot(inmaps: usize, outmaps: usize, kernel: &[usize]) 
     (-limit, limit)
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(random_values_have_their_moments);
     fn random_values_have_their_moments() {
         let moments = |i: &dyn Initializer| {
             let v: Vec<f64> = i.make(&[100, 1000].into()).unwrap().to_vec().unwrap();
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(twos.make(&[2].into()).unwrap().to_vec::<f32>().unwrap(), [2.0, 2.0]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(orthogonal_rows_or_columns);
     fn orthogonal_rows_or_columns() {
         for shape in [[3, 5], [5, 3], [4, 4], [1, 7], [7, 1], [0, 3], [3, 0]] {
             let (r, c) = (shape[0], shape[1]);
@@ -258,7 +258,7 @@ mod tests {
         assert!(Orthogonal(1.0).make(&Shape::default()).is_err());
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(norms_over_all_axes_but_one);
     fn norms_over_all_axes_but_one() {
         let w = Variable::from_slice(&[3.0f32, 0.0, 1.0, 4.0, 2.0, 2.0], [2, 3, 1].into()).unwrap();
         let norms =
@@ -268,7 +268,7 @@ mod tests {
         assert!(Stream.norms(&w, 3, 0.0).make(&[1].into()).is_err());
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(scales_by_their_formulas);
     fn scales_by_their_formulas() {
         assert_eq!(calc_normal_std_he_forward(8, 4, &[2, 2]), 0.25);
         assert_eq!(calc_normal_std_he_backward(4, 8, &[2, 2]), 0.25);

@@ -155,7 +155,38 @@ def test_what_one_rank_cannot_load_changes_no_other(call, tmp_path):
 
     told = on_ranks(3, work)
     assert "has no parameter 'v'" in told[1]
-    assert all("another rank could not load" in told[rank] for rank in (0, 2)), told
+    assert all("another rank has failed" in told[rank] for rank in (0, 2)), told
+
+
+def test_ranks_that_mean_other_steps_are_told_so(tmp_path):
+    def work(communicator):
+        rank = Rank(communicator, tmp_path)
+        told = []
+        for step in (1, 2):
+            rank.train()
+            rank.points.save(step)
+        w = rank.w.d.copy()
+        for call in (rank.points.save, lambda step: rank.points.load(rank.points.path(step))):
+            with pytest.raises(nn.Error) as error:
+                call(1 + communicator.rank)
+            told.append(str(error.value))
+        assert rank.w.d == w
+        with pytest.raises(nn.Error) as error:
+            rank.points.save("3" if communicator.rank else 3)
+        return [*told, str(error.value)]
+
+    for rank, (save, load, wrong) in enumerate(on_ranks(2, work)):
+        assert save.startswith("save: argument 'step': expected the same on all ranks")
+        assert load.startswith("load: argument 'path': expected the same on all ranks")
+        assert wrong.startswith("save: argument 'step': expected int" if rank else "save: another rank has failed")
+    assert len(names(tmp_path)) == 4
+
+
+def test_a_folder_of_the_files_name(tmp_path):
+    (tmp_path / "checkpoint-000000007.safetensors").mkdir()
+    first, second = on_ranks(2, lambda c: Rank(c, tmp_path).points.save(7))
+    assert isinstance(first, OSError) and "it is a folder" in str(first), repr(first)
+    assert isinstance(second, OSError) and "see rank 0's error" in str(second), repr(second)
 
 
 def test_another_number_of_ranks(tmp_path):

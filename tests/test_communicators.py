@@ -124,6 +124,16 @@ def test_registered_parameters():
     (lambda c, x: c.add_context_and_parameters((nn.get_current_context(), {"a": 1})), TypeError, "dict of Variables"),
     (lambda c, x: C.MultiProcessCommunicator(3), TypeError, "argument 'ctx': expected a Context"),
     (lambda c, x: C.DataParallelCommunicator("cpu"), TypeError, "argument 'ctx': expected a Context"),
+    (lambda c, x: c.all_reduce({x}), TypeError, "all_reduce: argument 'data': expected a list of NdArrays .*got set"),
+    (lambda c, x: c.all_gather(x, {x}), TypeError, "all_gather: argument 'ndarray_list': expected a list .*got set"),
+    (lambda c, x: c.all_gather(x, [array(0, 0, dtype="int32")]), TypeError, "'ndarray_list': .*takes float32"),
+    (lambda c, x: c.reduce_scatter([x], array(0, 0, dtype="int8")), TypeError, "'ndarray': .*takes float32"),
+    (lambda c, x: c.reduce(x, True), TypeError, "Communicator.reduce: argument 'dst': expected a rank, got bool"),
+    (lambda c, x: c.new_group(("a", [True])), TypeError, "'name_ranks': expected a rank, got bool"),
+    (lambda c, x: c.bcast(x, "0"), TypeError, "Communicator.bcast: argument 'src': expected int"),
+    (lambda c, x: c.all_reduce_callback(x, 0), ValueError, "Communicator.all_reduce_callback: argument 'pack_size'"),
+    (lambda c, x: c.all_reduce_callback(x, 1, scale_grad=float("nan")), ValueError, "'scale_grad': expected a finite"),
+    (lambda c, x: c.add_context_and_parameters((CPU, {1: nn.Variable(())})), TypeError, "expected names of Variables"),
     (lambda c, x: C.Communicator(3), TypeError, "nnrs.communicators.Transport"),
 ])  # fmt: skip
 def test_mistakes(call, kind, says):
@@ -270,6 +280,23 @@ def test_gradients_of_contexts_add_up(division):
     with pytest.raises(NotImplementedError, match="not for several contexts"):
         comm.all_reduce_callback([v.grad for v in made], 1)
     comm.barrier()
+
+
+@pytest.mark.parametrize("kinds", [
+    ("float16", "float32"),
+    ("float32", "bfloat16"),
+    ("bfloat16", "bfloat16"),
+    ("float64", "float32"),
+    ("int8", "float32"),
+])  # fmt: skip
+def test_gradients_of_contexts_keep_their_types(kinds):
+    comm, made = contexts(1.5, 6.0)
+    for v, kind in zip(made, kinds, strict=True):
+        v.grad.cast(kind)
+    comm.allreduce()
+    assert [str(np.dtype(v.grad.dtype)) if v.grad.dtype != "bfloat16" else "bfloat16" for v in made] == list(kinds)
+    want = 7 if "int8" in kinds else 7.5
+    assert [v.grad.data.tolist() for v in made] == [[int(want) if kind == "int8" else want] * 2 for kind in kinds]
 
 
 def test_contexts_with_other_parameters():

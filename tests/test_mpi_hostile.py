@@ -25,11 +25,14 @@ GOES_ON = {
     "last": 6,
     "dropped": 0,
     "gone": 0,
+    "overflow": 0,
     "fork": 0,
 }
 ENDS = {
     "exit": r"CommunicatorError: rank \d in \w+ \(call \d+, group '\w+'\): rank \d ended without coming to it",
     "status": r"CommunicatorError: rank \d in \w+ \(call \d+, group '\w+'\): rank \d ended without coming to it",
+    "init": r"CommunicatorError: Communicator.init: rank \d ended without coming to it",
+    "other": r"not over after 5 s: .*rank \d waits in all_reduce \(call",
     "vanish": r"nnrs: rank \d of 3 is ended by SIGTERM while it waits in \w+ \(call|did not come to it",
     "raise": r"nnrs: rank \d of 3 ends all processes: IndexError; its last collective was \w+ \(call",
     "kill": r"nnrs: rank \d of 3 is ended by SIGTERM while it waits in \w+ \(call",

@@ -1,6 +1,12 @@
 //! What touches the elements of nnrs's arrays: memory, kernels for CPU and GPU, formulas and their programs. It knows no
 //! graph and no function. An internal part of the crate `nnrs`, which shows what is for users.
 
+// First: its macro is for all modules.
+#[cfg(feature = "emulate")]
+#[macro_use]
+#[doc(hidden)]
+pub mod unit_test;
+
 pub mod array;
 pub mod base;
 pub mod call;

@@ -67,9 +67,9 @@ fn best(job: impl Fn()) -> f64 {
     (0..TRIES).map(rate).fold(0.0, f64::max)
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
-    #[test]
+    unit_test!(limits_are_positive);
     fn limits_are_positive() {
         let limits = super::measure().unwrap();
         assert!(limits.flops.is_finite() && limits.flops > 0.0 && limits.bandwidth > 0.0);

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ._core import NdArray
-from ._errors import ArgumentTypeError, FileError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, FileError, describe, message
+from .communicators import DataParallelCommunicator
 
 T = TypeVar("T")
 
@@ -40,7 +41,8 @@ class Ranks:
                 if not hasattr(communicator, name):
                     expected = "a communicator with rank, size and barrier()"
                     raise ArgumentTypeError(message("Checkpoints", "communicator", expected, describe(communicator)))
-        self.communicator = communicator
+        is_one_process = isinstance(communicator, DataParallelCommunicator)  # whose size is how many contexts it has
+        self.communicator = None if is_one_process else communicator
 
     @property
     def rank(self) -> int:
@@ -65,18 +67,26 @@ class Ranks:
             between.wait()
             self.communicator.barrier()
 
-    def unless_one_fails(self, work: Callable[[], T]) -> T:
-        """What `work` returns, if it fails on no rank; else an error on each, if the communicator has `all_reduce`."""
+    def unless_one_fails(self, work: Callable[[], T], number: Callable[[T], int], function: str, argument: str) -> T:
+        """What `work` returns, if it fails on no rank and all have one number; else an error on each.
+
+        Of a communicator without `all_reduce` each rank sees its own alone.
+        """
         error: Exception | None = None
         try:
             found = work()
         except Exception as failed:
             error = failed
         if self.size > 1 and hasattr(self.communicator, "all_reduce"):
-            told = NdArray.from_numpy_array([float(error is not None)])
+            told = NdArray((self.size, 4))
+            told.zero()
+            told.data[self.rank] = [-1.0] * 4 if error is not None else _out(number(found))
             self.communicator.all_reduce([told], division=False)
-            if error is None and told.data[0]:
-                raise FileError(message("load", None, "another rank could not load the checkpoint: see its error"))
+            if error is None and told.data.min() < 0:
+                raise FileError(message(function, None, "another rank has failed: see its error"))
+            if error is None and (told.data != told.data[0]).any():
+                different = "others on some ranks than on rank 0"
+                raise ArgumentError(message(function, argument, "the same on all ranks", different))
         if error is not None:
             raise error
         return found

@@ -28,7 +28,7 @@ def state_of(generator: Any) -> dict[str, Any]:
     if hasattr(generator, "get_state") and hasattr(generator, "set_state"):
         return {"kind": type(generator).__name__, "state": generator.get_state()}
     expected = "a random generator of NumPy's, or one with get_state() and set_state(state)"
-    raise ArgumentTypeError(message("save", "generators", expected, describe(generator)))
+    raise ArgumentTypeError(message("Checkpoints", "generators", expected, describe(generator)))
 
 
 def check_state(function: str, generator: Any, state: Mapping[str, Any], where: str) -> None:

@@ -69,6 +69,14 @@ class Resumed(NamedTuple):
     values: dict[str, Any]
 
 
+class _Ready(NamedTuple):
+    """A checkpoint that has been read and fits."""
+
+    bring_back: Callable[[], None]
+    found: Resumed
+    checksum: int
+
+
 class Checkpoints:
     """The checkpoints of one training, in a folder of their own.
 
@@ -108,6 +116,8 @@ class Checkpoints:
         here = "Checkpoints"
         check_type(here, "folder", folder, (str, os.PathLike), "a path")
         self._folder = os.fspath(folder)
+        if "\0" in self._folder:
+            raise ArgumentError(message(here, "folder", "a path without zero bytes", repr(self._folder)))
         self._keep = None if keep is None else check_integer(here, "keep", keep, 1)
         self._ranks = Ranks(communicator)
         self._known: dict[
@@ -132,9 +142,7 @@ class Checkpoints:
 
     def path(self, step: int) -> str:
         """The file of a step's checkpoint, there or not."""
-        number = check_integer("path", "step", step, 0)
-        if number >= _MOST_STEPS:
-            raise ArgumentError(message("path", "step", f"less than {_MOST_STEPS}", number))
+        number = _step("path", step)
         return os.path.join(self._folder, f"checkpoint-{number:09d}.safetensors")
 
     def _part(self, step: int, rank: int) -> str:
@@ -153,7 +161,7 @@ class Checkpoints:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def save(self, step: int, /, **values: Any) -> str:
-        """Write a checkpoint. In a run of one process an older one of the same step stays until the new one is whole.
+        """Write a checkpoint. An older one of the same step stays until the new one is whole, if there is one process.
 
         Args:
             step: Number of updates done, which `resume` gives back.
@@ -167,8 +175,9 @@ class Checkpoints:
             OSError: If a file cannot be written; by all ranks, if it is one rank's.
             TypeError: If a value is of another kind.
         """
-        step = check_integer("save", "step", step, 0)
-        path, ranks = self.path(step), self._ranks
+        ranks = self._ranks
+        step = ranks.unless_one_fails(lambda: _step("save", step), int, "save", "step")
+        path = self.path(step)
         if ranks.size == 1:
             self._write_first(step, values, {})
         elif ranks.rank == 0:
@@ -206,7 +215,7 @@ class Checkpoints:
             except BaseException:
                 _remove(path)  # an older one must not be taken for it
                 raise
-        noted = files.read_stamp("save", self.path(step))[0]["parts"] if os.path.exists(self.path(step)) else {}
+        noted = files.read_stamp("save", self.path(step))[0]["parts"] if os.path.isfile(self.path(step)) else {}
         if noted.get(str(rank)) != checksum:
             raise FileError(message("save", None, f"the checkpoint of step {step} was not written: see rank 0's error"))
 
@@ -273,9 +282,9 @@ class Checkpoints:
             return found.st_mtime_ns, found.st_size
         return None
 
-    def _read(self, path: str, ranks: Collection[int]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a checkpoint holds, its own part this rank's, and its stamp; the files of some ranks are read, too."""
-        contents, stamp, _ = files.read("load", path)
+    def _read(self, path: str, ranks: Collection[int]) -> tuple[dict[str, Any], dict[str, Any], int]:
+        """What a checkpoint holds, with this rank's own part, its stamp and checksum; some ranks' files are read."""
+        contents, stamp, checksum = files.read("load", path)
         _check_stamp(path, stamp)
         base = path.removesuffix(".safetensors")
         for rank in filter(ranks.__contains__, range(1, stamp["size"])):
@@ -284,7 +293,7 @@ class Checkpoints:
                 raise FormatError(message("load", "path", f"rank {rank}'s file belongs to another save than {path!r}"))
             if rank == self._ranks.rank:
                 contents["own"] = part["own"]
-        return contents, stamp
+        return contents, stamp, checksum
 
     def load(self, path: str | os.PathLike[str] | None = None, *, positions: bool = True) -> Resumed:
         """Bring everything back to what it was.
@@ -324,17 +333,19 @@ class Checkpoints:
         return Resumed(found.step, values | found.values)
 
     def _load(self, path: str, positions: bool) -> Resumed:
-        bring_back, found = self._ranks.unless_one_fails(lambda: self._checked(path, positions))
-        bring_back()
-        return found
+        ready = self._ranks.unless_one_fails(
+            lambda: self._checked(path, positions), lambda ready: ready.checksum, "load", "path"
+        )
+        ready.bring_back()
+        return ready.found
 
-    def _checked(self, path: str, positions: bool) -> tuple[Callable[[], None], Resumed]:
-        """What brings everything back, and where the training goes on."""
-        contents, stamp = self._read(path, {self._ranks.rank} if positions else ())
+    def _checked(self, path: str, positions: bool) -> _Ready:
+        contents, stamp, checksum = self._read(path, {self._ranks.rank} if positions else ())
         if positions and stamp["size"] != self._ranks.size:
             hint = "start as many, or load(positions=False) for parameters, solvers and values alone"
             raise ArgumentError(message("load", None, f"{stamp['size']} ranks", self._ranks.size, hint))
-        return self._state.checked(contents, positions), Resumed(int(stamp["step"]), contents["values"])
+        found = Resumed(int(stamp["step"]), contents["values"])
+        return _Ready(self._state.checked(contents, positions), found, checksum)
 
     def stop_on(self, *signals: int) -> StopSignals:
         """A context in which signals are noted, not obeyed, so that a checkpoint can be written first.
@@ -345,6 +356,13 @@ class Checkpoints:
         See `StopSignals`.
         """
         return StopSignals(*signals, communicator=self._ranks.communicator)
+
+
+def _step(function: str, step: Any) -> int:
+    number = check_integer(function, "step", step, 0)
+    if number >= _MOST_STEPS:
+        raise ArgumentError(message(function, "step", f"less than {_MOST_STEPS}", number))
+    return number
 
 
 def _named(function: str, argument: str, given: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from ._communication.arrays import sum_type, values, write
 from ._communication.callback import CommunicatorBackwardCallback
 from ._communication.communicator import Communicator
 from ._communication.membership import Member
@@ -175,10 +176,13 @@ class DataParallelCommunicator(Communicator):
 
 
 def _sum_by_the_host(row: list[Variable], divide: int) -> None:
-    total = np.empty_like(row[0].g)
-    ordered_sum(np.stack([v.g for v in row]), total, divide)
-    for v in row:
-        v.g = total
+    """Each gradient keeps its type; they are summed in one that has the values of all."""
+    grads = [v.grad for v in row]
+    kind = np.result_type(*map(sum_type, grads))
+    total = np.empty(grads[0].size, kind)
+    ordered_sum(np.stack([values(g).astype(kind) for g in grads]), total, divide)
+    for g in grads:
+        write(g, total)
 
 
 MultiProcessCommunicator = MultiProcessDataParallelCommunicator

@@ -190,11 +190,11 @@ fn around_the_difference(texts: [String; 2]) -> [String; 2] {
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(long_texts_are_cut_around_the_difference);
     fn long_texts_are_cut_around_the_difference() {
         let long = |c: char| format!("{}{c}{}", "x".repeat(100), "y".repeat(400));
         let [a, b] = around_the_difference([long('1'), long('2')]);
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(around_the_difference(short.clone()), short);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_notice_is_read_as_it_was_said);
     fn a_notice_is_read_as_it_was_said() {
         let (path, groups) = (["17 1 2 0:17 2:3", "1 0 0 "].map(|text| RunNumber::read(text).unwrap()), [0, 2].into());
         let text = format!("all_reduce of {}", Notice::text(&path, &groups, "a; b of c: "));

@@ -162,7 +162,7 @@ fn scale_all(data: &Data, scale: f64) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -170,7 +170,7 @@ mod tests {
         NdArray::from_slice(values, [values.len()].into()).unwrap()
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(small_arrays_of_a_type_go_together_and_large_ones_alone);
     fn small_arrays_of_a_type_go_together_and_large_ones_alone() {
         let small = [array(&[1.0f32, 2.0]), array(&[3i32]), array(&[half::f16::from_f32(0.5)])];
         let large = NdArray::new([LARGE].into());
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(described(all), "float32(2,), float32(32768,), int32(1,), float16(1,), float32(2,), float32(0,)");
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(numbers_are_put_back_in_each_arrays_type);
     fn numbers_are_put_back_in_each_arrays_type() {
         let (x, h) = (array(&[1.0f32, 2.0]), array(&[half::bf16::from_f32(0.5)]));
         let mut memory = KeptMemory::default();

@@ -176,7 +176,7 @@ impl Drop for CollectiveTicket {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::super::Alone;
     use super::*;
@@ -185,7 +185,7 @@ mod tests {
         ticket.run(&Alone, 0, || Ok(()), moves)
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(one_after_the_other_in_the_order_of_tickets);
     fn one_after_the_other_in_the_order_of_tickets() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
         let tickets: Vec<_> = (0..3).map(|_| line.ticket("barrier", &group, false).unwrap()).collect();
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(*done.lock().unwrap(), [0, 2]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_notice_waits_for_its_own_group_alone);
     fn a_notice_waits_for_its_own_group_alone() {
         let (line, a, b) = (Arc::new(CollectiveLine::default()), Arc::from("a"), Arc::from("b"));
         let kinds = [(&a, false), (&b, false), (&a, true), (&b, true), (&a, false)];
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(turns(), [3, 4]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_wait_for_what_is_not_wanted_any_more_has_no_number);
     fn a_wait_for_what_is_not_wanted_any_more_has_no_number() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
         let dropped = line.ticket("bcast", &group, false).unwrap();
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(next.wait(|| Ok(())).unwrap().number, 1);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_failure_is_the_end_and_a_disagreement_is_not);
     fn a_failure_is_the_end_and_a_disagreement_is_not() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
         let ticket = || line.ticket("bcast", &group, false);
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(ticket().err().unwrap().to_string(), ended);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_panic_is_the_end_too);
     fn a_panic_is_the_end_too() {
         let (line, group) = (Arc::new(CollectiveLine::default()), Arc::from("world"));
         let ticket = line.ticket("bcast", &group, false).unwrap();

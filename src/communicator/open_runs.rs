@@ -288,7 +288,7 @@ impl OpenRuns {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -309,7 +309,7 @@ mod tests {
         run.path(0).iter().map(RunNumber::to_string).collect()
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(callbacks_of_a_run_are_numbered_by_their_group);
     fn callbacks_of_a_run_are_numbered_by_their_group() {
         let runs = OpenRuns::default();
         let all = [join(&runs, 7, 0), join(&runs, 7, 0), join(&runs, 8, 0), join(&runs, 7, 1)];
@@ -324,7 +324,7 @@ mod tests {
         assert!(runs.asked_within().unwrap().0.is_empty());
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_run_that_another_rank_has_given_up_ends_here);
     fn a_run_that_another_rank_has_given_up_ends_here() {
         let runs = OpenRuns::default();
         let hear = |group, path: &[&str]| {
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(text(&join(&runs, 5, 0).run), ["0 2 2 0:5"]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(ranks_without_a_group_in_common_know_a_run_by_its_place);
     fn ranks_without_a_group_in_common_know_a_run_by_its_place() {
         let runs = OpenRuns::default();
         let hear = |path: &[&str]| runs.hear((5, &"pair".into()), "barrier", &[notice(path)], &places(), true);

@@ -158,11 +158,11 @@ fn packs(arrays: &[NdArray], order: &[usize], pack_size: usize) -> Vec<Vec<usize
     packs
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(packs_are_full_and_of_one_type);
     fn packs_are_full_and_of_one_type() {
         let array = |n: usize, dtype| {
             let a = NdArray::new([n].into());
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(packs(&arrays, &[], 4), Vec::<Vec<usize>>::new());
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(the_last_layer_comes_first);
     fn the_last_layer_comes_first() {
         assert_eq!(order(&[Some(0), None, Some(3), Some(3), Some(1)]), [2, 3, 4, 0, 1]);
     }

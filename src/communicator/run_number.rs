@@ -109,7 +109,7 @@ impl RunCounts {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -117,7 +117,7 @@ mod tests {
         RunNumber::read(text).unwrap()
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(groups_in_common_count_and_else_places);
     fn groups_in_common_count_and_else_places() {
         let yes = Some(true);
         let no = Some(false);
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(runs_are_counted_behind_the_collectives_of_a_group);
     fn runs_are_counted_behind_the_collectives_of_a_group() {
         let mut counts = RunCounts::default();
         let mut begin = |place| counts.begin(&OfGroups::from([(3, place)]))[&3];
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!([counts.behind(3, 5), counts.behind(3, 6), counts.behind(1, 5)], [1, 0, 0]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(what_is_no_number_is_none);
     fn what_is_no_number_is_none() {
         for text in ["", "x", "1 0", "1 0 0 a:1", "1 0 0 0:-1", "1 0  0:1"] {
             assert_eq!(RunNumber::read(text), None, "{text}");

@@ -212,7 +212,7 @@ impl<'a> LateRun<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -224,7 +224,7 @@ mod tests {
         Standing { counts: [(0, 3)].into(), position: places(position), failed: failed.then(|| "a|b".into()) }
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_line_is_read_as_it_was_written);
     fn a_line_is_read_as_it_was_written() {
         for one in [standing("", false), standing("2.1:3", true), standing("2.1:3 4.1:1", false), Standing::default()] {
             assert_eq!(Standing::read(&one.text()), Some(one));
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(["", "0:1", "a|", "0:1|x", "0:1|2.1:x"].map(Standing::read), [const { None }; 5]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(who_is_within_a_run_that_is_over_elsewhere_is_late);
     fn who_is_within_a_run_that_is_over_elsewhere_is_late() {
         let late = |all: &[(&str, bool)]| {
             let all: Vec<Standing> = all.iter().map(|(position, failed)| standing(position, *failed)).collect();
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(late(&[("a:3", true), ("", false)]), Err(()));
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(runs_of_a_thread_end_with_their_last_callback);
     fn runs_of_a_thread_end_with_their_last_callback() {
         let world = (1 << 40, 0); // no other test's
         let place = |number| places(&format!("a:{number}")).remove(0);
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(position(world), []);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_run_fails_once_and_on_all_that_are_one_rank);
     fn a_run_fails_once_and_on_all_that_are_one_rank() {
         let [a, b, c] = [0, 1, 2].map(|rank| (1 << 41, rank)); // no other test's
         let noted = [1, 1, 2].map(|run| note_failed(a, run, "oh"));

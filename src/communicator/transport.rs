@@ -219,11 +219,11 @@ pub(super) fn check_rank(name: &str, rank: usize, size: usize) -> Result<()> {
     if rank < size { Ok(()) } else { Err(Error::arg(name, format!("a rank below {size}")).actual(rank)) }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(cuts_are_even_and_checked);
     fn cuts_are_even_and_checked() {
         assert_eq!(even_cuts(7, 4, 3), [0, 8, 16, 28]);
         assert_eq!(even_cuts(1, 8, 4), [0, 0, 0, 0, 8]);

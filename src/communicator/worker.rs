@@ -104,11 +104,11 @@ fn panicked() -> Error {
     Error::new(ErrorKind::Communicator, "a collective panicked on the communicator's thread")
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(tasks_run_in_their_order_until_one_fails);
     fn tasks_run_in_their_order_until_one_fails() {
         let (worker, group, seen) = (Worker::default(), Arc::new(TaskGroup::default()), Arc::new(Mutex::new(vec![])));
         for i in 0..4 {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(*seen.lock().unwrap(), [0, 1]);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_panic_is_an_error_and_the_thread_goes_on);
     fn a_panic_is_an_error_and_the_thread_goes_on() {
         let (worker, first, second) =
             (Worker::default(), Arc::new(TaskGroup::default()), Arc::new(TaskGroup::default()));

@@ -139,7 +139,7 @@ impl Drop for ToldCallbacks<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use nnrs_kernels::error::Error;
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(each_run_that_begins_ends_in_one_of_two_ways);
     fn each_run_that_begins_ends_in_one_of_two_ways() {
         let logs = [Log(Mutex::default(), false), Log(Mutex::default(), true)];
         let both: [&dyn CommunicatorBackwardCallback; 2] = [&logs[0], &logs[1]];

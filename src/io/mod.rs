@@ -69,12 +69,12 @@ fn write_new(temporary: &Path, target: &Path, write: impl FnOnce(&mut File) -> R
     Ok(file.sync_all()?)
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use std::io::Write;
 
-    #[test]
+    nnrs_kernels::unit_test!(a_failed_write_leaves_the_old_file);
     fn a_failed_write_leaves_the_old_file() {
         let folder = std::env::temp_dir().join(format!("nnrs-io-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();

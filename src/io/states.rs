@@ -226,7 +226,7 @@ fn add_sizes(shape: &[u8], sizes: &mut Vec<usize>) -> Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -239,7 +239,7 @@ mod tests {
     const NNABLA: &str = "f20150c202180a016212130802120f0a016d120aa20100a206046c09793bc202320a03612f57122b080212270a016d1222\
                           a201040a020203a20618000000006c09f93a6c09793b10c7ba3b6c09f93be4a51b3c";
 
-    #[test]
+    nnrs_kernels::unit_test!(nnablas_bytes_are_read_and_written);
     fn nnablas_bytes_are_read_and_written() {
         let bytes = hex(NNABLA);
         let states = parse(&bytes).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(any_bytes_are_states_or_an_error);
     fn any_bytes_are_states_or_an_error() {
         let bytes = hex(NNABLA);
         for end in 0..bytes.len() {
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(numbers_have_64_bits);
     fn numbers_have_64_bits() {
         let of = |mut bytes: &[u8]| number(&mut bytes).ok();
         assert_eq!(of(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]), Some(u64::MAX));

@@ -77,11 +77,11 @@ fn remove_left_over(folder: &Path, here: &str) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(what_ended_processes_left_is_removed);
     fn what_ended_processes_left_is_removed() {
         if began(std::process::id()).is_none() {
             return;

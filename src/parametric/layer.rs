@@ -210,11 +210,11 @@ pub(super) fn sizes_at(x: &Variable, axes: &[i64], argument: &str, kept: Paramet
     Ok(shape.iter().enumerate().map(|(i, &n)| if keep(i) { n } else { 1 }).collect())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(columns_have_numbers_of_their_own);
     fn columns_have_numbers_of_their_own() {
         let parts = [(2, Usual::Constant(1.0)), (0, Usual::Constant(3.0)), (1, Usual::Constant(2.0))];
         let init = side_by_side(&LayerParameters::default(), parts);

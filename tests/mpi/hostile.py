@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 
@@ -199,6 +200,32 @@ def dropped():
         assert (x.data == 6).all()
 
 
+def overflow():
+    """What is too large for a type is infinite, as in a sum, whatever NumPy and the warnings are told."""
+    np.seterr(all="raise")
+    warnings.simplefilter("error")
+    x = nn.NdArray.from_numpy_array([1e30 if bad else 1.0])
+    rows = [array(1, "float16") for _ in range(comm.size)]
+    comm.all_gather(x, rows)
+    assert sorted(float(row.data[0]) for row in rows) == [1, 1, np.inf]
+    y = array(1, "float16")
+    comm.reduce_scatter([x] * comm.size, y)
+    assert np.isinf(y.data[0])
+
+
+def other_communicator():
+    """Two that wait by two communicators are told so of each other."""
+    other = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
+    other.init()
+    (comm if bad else other).all_reduce(array(3))
+
+
+def ends_before_init():
+    if bad:
+        sys.exit(0)
+    C.MultiProcessDataParallelCommunicator(nn.get_current_context(), timeout=100).init()
+
+
 def gone():
     """The callback of a communicator that nobody holds any more works."""
     other = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
@@ -278,6 +305,9 @@ WRONG = {
     "rows": rows,
     "dropped": dropped,
     "gone": gone,
+    "overflow": overflow,
+    "other": other_communicator,
+    "init": ends_before_init,
     "fork": fork,
     "threads": two_threads,
     "exit": at_once(lambda: sys.exit(0)),

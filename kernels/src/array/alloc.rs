@@ -501,11 +501,11 @@ pub fn human(bytes: usize) -> String {
     format!("{:.1} {unit}", bytes as f64 / n)
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(blocks_are_reused_and_counted);
     fn blocks_are_reused_and_counted() {
         let a = Block::new(5_000_000).unwrap();
         let p = a.ptr();
@@ -516,7 +516,7 @@ mod tests {
         assert!(stats().live >= 5_000_000 && stats().peak >= 5_000_000);
     }
 
-    #[test]
+    unit_test!(impossible_sizes_are_an_error);
     fn impossible_sizes_are_an_error() {
         for bytes in [isize::MAX as usize - 4096, usize::MAX, usize::MAX / 2, isize::MAX as usize / 2] {
             assert!(Block::new(bytes).err().is_some_and(|e| e.is_out_of_memory()), "{bytes}");
@@ -540,7 +540,8 @@ mod tests {
     }
 
     #[cfg(unix)]
-    #[test]
+    unit_test!(a_child_allocates_though_another_thread_did_when_it_was_forked);
+    #[cfg(unix)]
     fn a_child_allocates_though_another_thread_did_when_it_was_forked() {
         crate::fork::watch(); // a fork before that knows nothing of the thread
         let stop = std::sync::atomic::AtomicBool::new(false);

@@ -133,7 +133,7 @@ mod tests {
         system::take(bytes).unwrap().as_ptr() as usize
     }
 
-    #[test]
+    unit_test!(pages_are_cut_and_grow_together_again);
     fn pages_are_cut_and_grow_together_again() {
         let (mut free, start) = (FreeBlocks::new(), fresh(8 * MIB));
         free.put(start, 8 * MIB);
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!((free.give_back(1), free.by_size.len()), (8 * MIB, 0));
     }
 
-    #[test]
+    unit_test!(the_smallest_row_is_cut_and_the_oldest_goes_first);
     fn the_smallest_row_is_cut_and_the_oldest_goes_first() {
         let (mut free, start) = (FreeBlocks::new(), fresh(16 * MIB));
         let small = start + 12 * MIB; // what is between is in use
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(free.give_back(usize::MAX), 8 * MIB);
     }
 
-    #[test]
+    unit_test!(what_nobody_takes_goes_back);
     fn what_nobody_takes_goes_back() {
         let mut free = FreeBlocks::new();
         free.put(fresh(2 * MIB), 2 * MIB);

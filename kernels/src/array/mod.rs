@@ -537,11 +537,11 @@ impl Drop for VariableArray {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(views_share_memory);
     fn views_share_memory() {
         let a = NdArray::from_slice(&[1i32, 2, 3, 4, 5, 6], [3, 2].into()).unwrap();
         let b = a.narrow(0, 1, 2).unwrap();
@@ -553,7 +553,7 @@ mod tests {
         assert!(a.narrow(0, 2, 2).is_err() && a.reshaped([5].into()).is_err());
     }
 
-    #[test]
+    unit_test!(lazy_content);
     fn lazy_content() {
         let a = NdArray::new([1 << 40].into());
         a.fill(3.0).unwrap();

@@ -56,7 +56,7 @@ impl NdArray {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::dtype::DType;
@@ -69,7 +69,7 @@ mod tests {
         seen.array().iter().copied().collect()
     }
 
-    #[test]
+    unit_test!(a_view_is_the_array_until_that_is_written);
     fn a_view_is_the_array_until_that_is_written() {
         let a = NdArray::from_slice(&[1.0f32, 2.0, 3.0], [3].into()).unwrap();
         let seen = a.view::<f32>().unwrap();
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(address(&a), before); // no view is left: written in place
     }
 
-    #[test]
+    unit_test!(views_of_zeros_parts_and_no_elements);
     fn views_of_zeros_parts_and_no_elements() {
         assert_eq!(elements(&NdArray::new([2].into()).view::<i64>().unwrap()), [0, 0]);
         assert!(NdArray::new([0, 3].into()).view::<f32>().unwrap().array().is_empty());

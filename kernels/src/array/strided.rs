@@ -130,7 +130,7 @@ impl Strided {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -139,7 +139,7 @@ mod tests {
         (0..s.shape.size()).map(|i| s.place(i)).collect()
     }
 
-    #[test]
+    unit_test!(views_of_views);
     fn views_of_views() {
         let x = Strided::dense(&[2, 3, 4].into());
         assert!(x.is_contiguous() && places(&x).into_iter().eq(0..24));
@@ -152,7 +152,7 @@ mod tests {
         assert!(flipped.fits(24) && !flipped.fits(23));
     }
 
-    #[test]
+    unit_test!(views_of_ndarray);
     fn views_of_ndarray() {
         let x: Vec<usize> = (0..24).collect();
         let dense = Strided::dense(&[2, 3, 4].into());
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(what_reads_well);
     fn what_reads_well() {
         let of = |axes: AxisMap, shape: &[usize]| axes.of(&Strided::dense(&shape.into())).reads_well();
         assert!(of(AxisMap::new([0, 9]).along(500, 0, 1).along(100, 1, -2), &[500, 500]), "a slice");
@@ -179,7 +179,7 @@ mod tests {
         assert!(of(AxisMap::new([0, 0]).along(500, 1, 1).repeated(500), &[500, 500]), "a broadcast");
     }
 
-    #[test]
+    unit_test!(repeated_axes_and_parts);
     fn repeated_axes_and_parts() {
         let x = Strided::dense(&[3, 1].into());
         let wide = AxisMap::new([0, 0]).repeated(2).along(3, 0, 1).repeated(2).of(&x);

@@ -129,7 +129,7 @@ pub(super) unsafe fn give_pages(_p: *mut u8, _bytes: usize) {}
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(more_than_there_is_is_refused);
     fn more_than_there_is_is_refused() {
         let all = all_memory();
         assert!(all > PAGES && all < 1 << 50, "{all} bytes");

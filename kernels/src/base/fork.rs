@@ -214,8 +214,8 @@ mod tests {
         }
     }
 
+    unit_test!(what_a_fork_gave_up_waiting_for_is_over_in_the_child);
     /// Work that lasts longer than a fork waits is over in the child, whose own forks do not wait for it.
-    #[test]
     fn what_a_fork_gave_up_waiting_for_is_over_in_the_child() {
         watch();
         let (end, ended) = std::sync::mpsc::channel::<()>();

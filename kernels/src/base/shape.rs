@@ -228,11 +228,11 @@ impl fmt::Debug for Shape {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(broadcasting_follows_numpy);
     fn broadcasting_follows_numpy() {
         let s = |v: &[usize]| Shape::from(v);
         assert_eq!(s(&[2, 1, 3]).broadcast(&s(&[4, 1])), Some(s(&[2, 4, 3])));
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(s(&[0]).broadcast(&s(&[1])), Some(s(&[0])));
     }
 
-    #[test]
+    unit_test!(huge_shapes_are_refused);
     fn huge_shapes_are_refused() {
         assert!(Shape::from([1 << 40, 1 << 40]).checked().is_err());
         assert!(Shape::from([0, 1 << 62]).checked().is_err());

@@ -100,7 +100,7 @@ impl CapturePolicy {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -108,7 +108,7 @@ mod tests {
         sets.iter().map(|&s| p.meet(vec![s])).collect()
     }
 
-    #[test]
+    unit_test!(the_third_run_with_the_same_arrays_is_captured);
     fn the_third_run_with_the_same_arrays_is_captured() {
         let mut p = CapturePolicy::default();
         assert_eq!(meet(&mut p, &[7, 7, 7]), [Advice::Run, Advice::RunSettled, Advice::Capture]);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(turns, [[Advice::Run; 2], [Advice::RunSettled; 2], [Advice::Capture; 2]].concat());
     }
 
-    #[test]
+    unit_test!(a_plan_whose_arrays_change_is_left_alone_and_looked_at_again);
     fn a_plan_whose_arrays_change_is_left_alone_and_looked_at_again() {
         let mut p = CapturePolicy::default();
         for rest in [64, 128, 256] {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(((0..).take_while(|_| p.rests()).count(), p.why()), (63, Some("no memory")));
     }
 
-    #[test]
+    unit_test!(failures_are_forgotten_by_a_capture);
     fn failures_are_forgotten_by_a_capture() {
         let mut p = CapturePolicy::default();
         (0..FAILURES - 1).for_each(|_| p.failed("a view".into()));

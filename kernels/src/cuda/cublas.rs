@@ -250,13 +250,13 @@ impl Drop for PreparedProduct {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
+    unit_test!(descriptions_are_taken);
     /// Where NNRS_CUDA_LIBRARY_PATH has the library, it has all that is used of it, and takes the descriptions of a product.
     /// (What follows them needs a GPU.)
-    #[test]
     fn descriptions_are_taken() {
         if std::env::var_os("NNRS_CUDA_LIBRARY_PATH").is_none() {
             return;
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(structs_are_those_of_the_headers);
     fn structs_are_those_of_the_headers() {
         assert_eq!(size_of::<MatmulHeuristic>(), 96);
     }

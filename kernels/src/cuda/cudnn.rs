@@ -383,15 +383,15 @@ impl Drop for PreparedConvolution {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
     type OutputSize = unsafe extern "C" fn(CudnnHandle, CudnnHandle, CudnnHandle, i32, *mut i32) -> CudnnStatus;
 
+    unit_test!(descriptions_are_taken);
     /// Where NNRS_CUDA_LIBRARY_PATH has the library, it has all that is used of it, takes the descriptions of convolutions
     /// over one to three axes, and finds the output that they say. (What follows them needs a GPU.)
-    #[test]
     fn descriptions_are_taken() {
         if std::env::var_os("NNRS_CUDA_LIBRARY_PATH").is_none() {
             return;
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(structs_are_those_of_the_headers);
     fn structs_are_those_of_the_headers() {
         assert_eq!(size_of::<AlgorithmPerformance>(), 48);
     }

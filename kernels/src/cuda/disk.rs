@@ -103,5 +103,5 @@ fn trim(folder: &Path, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

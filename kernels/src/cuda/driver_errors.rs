@@ -57,11 +57,11 @@ pub(super) fn wrong(what: &str, e: DriverError) -> Error {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(a_fault_is_not_something_that_is_missing);
     fn a_fault_is_not_something_that_is_missing() {
         assert_eq!(kind(CUDA_ERROR_ILLEGAL_ADDRESS), ErrorKind::Device);
         assert_eq!(kind(CUDA_ERROR_LAUNCH_FAILED), ErrorKind::Device);

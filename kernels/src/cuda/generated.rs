@@ -318,7 +318,7 @@ pub(super) fn launch_jobs(
     Ok(Some((launch, LaunchGrid::new(chunks, THREADS))))
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -327,7 +327,7 @@ mod tests {
         (((i as u64 * magic as u64) >> 32) as u32).wrapping_add(i) >> shift
     }
 
-    #[test]
+    unit_test!(divisions_by_multiplying);
     fn divisions_by_multiplying() {
         let most = (1u32 << 31) - 1;
         for d in (1..3000).chain([4095, 4096, 4097, 65535, 65537, 1 << 20, (1 << 30) + 1, most as usize]) {

@@ -187,7 +187,7 @@ impl GroupWatch {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::super::group::DeviceCollective;
     use super::*;
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(a_collective_that_does_not_end_is_ended);
     fn a_collective_that_does_not_end_is_ended() {
         let (slow, group, watch) = slow(0.1);
         slow.pending.store(1, SeqCst);
@@ -248,7 +248,7 @@ mod tests {
         assert!(!watch.close(&*group));
     }
 
-    #[test]
+    unit_test!(an_error_of_the_library_ends_the_group);
     fn an_error_of_the_library_ends_the_group() {
         let (slow, group, watch) = slow(100.0);
         slow.pending.store(1, SeqCst);
@@ -259,7 +259,7 @@ mod tests {
         assert!(error.ends_with("Broadcast (call 1): a cable is out"), "{error}");
     }
 
-    #[test]
+    unit_test!(what_is_over_is_not_waited_for);
     fn what_is_over_is_not_waited_for() {
         let (slow, group, watch) = slow(100.0);
         slow.pending.store(2, SeqCst);

@@ -100,11 +100,11 @@ impl Gpu {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(all_ptx_is_unpacked);
     fn all_ptx_is_unpacked() {
         for module in MODULES {
             let text = module.ptx((9, 0)).unwrap();

@@ -305,13 +305,13 @@ impl Drop for NcclMember {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
+    unit_test!(the_library_has_what_is_used);
     /// Where NNRS_CUDA_LIBRARY_PATH has the library, it has all that is used of it, and makes names. (What follows them needs
     /// a GPU.)
-    #[test]
     fn the_library_has_what_is_used() {
         if std::env::var_os("NNRS_CUDA_LIBRARY_PATH").is_none() || Name::Nccl.open().is_err() {
             return;
@@ -321,7 +321,7 @@ mod tests {
         assert!(f.done("a call", INVALID_USAGE).unwrap_err().to_string().contains("device_id=str(comm.local_rank)"));
     }
 
-    #[test]
+    unit_test!(a_name_is_as_long_as_in_the_header);
     fn a_name_is_as_long_as_in_the_header() {
         assert_eq!(size_of::<UniqueId>(), 128);
     }

@@ -182,5 +182,5 @@ impl Drop for Compilation<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

@@ -45,11 +45,11 @@ impl<T> Opening<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(only_success_is_kept);
     fn only_success_is_kept() {
         let (opening, mut asked) = (Opening::default(), 0);
         let mut found = Vec::new();

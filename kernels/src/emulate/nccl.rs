@@ -315,5 +315,5 @@ impl DeviceGroup for EmulatedMember {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

@@ -229,11 +229,11 @@ fn binary(op: Binary, a: Id, b: Id, real: CudaType) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(constants_are_exact);
     fn constants_are_exact() {
         let (single, double) = (CudaType::of(DType::F32).unwrap(), CudaType::of(DType::F64).unwrap());
         assert_eq!(constant(2.0, single), "2.0f");
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(hexadecimal(f64::MAX), "0x1.fffffffffffffp+1023");
     }
 
-    #[test]
+    unit_test!(whole_types_are_refused);
     fn whole_types_are_refused() {
         assert!(kernel("k", &Formula::new(1, |x| vec![Some(x[0].exp())]), DType::I32).is_err());
     }

@@ -4,7 +4,7 @@
 mod few;
 mod packed;
 mod strip;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 mod thin;
 pub(crate) mod tile;

@@ -33,7 +33,7 @@ fn check<T: Real>(m: usize, n: usize, k: usize, ta: bool, tb: bool, batch: usize
     }
 }
 
-#[test]
+unit_test!(products_of_all_shapes);
 fn products_of_all_shapes() {
     for (m, n, k) in [
         (1, 1, 1),
@@ -55,8 +55,8 @@ fn products_of_all_shapes() {
     }
 }
 
+unit_test!(products_of_few_numbers);
 /// Many small products, columns and rows among them, and sums of nothing.
-#[test]
 fn products_of_few_numbers() {
     for (m, n, k) in
         [(1, 1, 3), (3, 1, 1), (1, 3, 1), (4, 4, 4), (3, 1, 5), (2, 16, 32), (5, 13, 7), (64, 1, 1), (3, 2, 0)]
@@ -68,8 +68,8 @@ fn products_of_few_numbers() {
     }
 }
 
+unit_test!(few_numbers_give_the_bits_of_one_product);
 /// The bits do not tell whether a product was one of many.
-#[test]
 fn few_numbers_give_the_bits_of_one_product() {
     let (m, n, k) = (5, 7, 6);
     let (a, b) = (noise::<f32>(9 * m * k, 1), noise::<f32>(9 * k * n, 2));
@@ -82,7 +82,7 @@ fn few_numbers_give_the_bits_of_one_product() {
     assert_eq!(all, one);
 }
 
-#[test]
+unit_test!(split_products);
 fn split_products() {
     check::<f32>(260, 150, 40, false, true, 1, 1e-6);
     check::<f32>(150, 300, 31, true, false, 1, 1e-6);
@@ -91,8 +91,8 @@ fn split_products() {
     check::<f32>(130, 130, 64, false, false, 2, 1e-6);
 }
 
+unit_test!(products_of_any_operands);
 /// Operands that lie in order and across, over many columns, over few, with sums long and short.
-#[test]
 fn products_of_any_operands() {
     let sizes = [
         (1, 1, 40),
@@ -122,8 +122,8 @@ fn products_of_any_operands() {
     }
 }
 
+unit_test!(wide_and_tall_products);
 /// More columns than are packed at a time, and more rows.
-#[test]
 fn wide_and_tall_products() {
     check::<f32>(7, 4000, 5, false, false, 1, 1e-6);
     check::<f32>(4000, 8, 6, true, true, 1, 1e-6);
@@ -131,8 +131,8 @@ fn wide_and_tall_products() {
     check::<f64>(3000, 1, 400, false, true, 1, 1e-15);
 }
 
+unit_test!(products_of_views);
 /// Rows and columns with gaps, backward ones that are one row again, and C's numbers beside the product.
-#[test]
 fn products_of_views() {
     let (m, n, k) = (9, 21, 33);
     let (a, b) = (noise::<f32>(m * k * 3, 1), noise::<f32>(k * n * 6, 2));
@@ -152,8 +152,8 @@ fn products_of_views() {
     }
 }
 
+unit_test!(across_changes_no_bit);
 /// A product of more than a few rows is the same to the bit whether B lies in order or across.
-#[test]
 fn across_changes_no_bit() {
     for (m, n, k) in [(6, 96, 700), (32, 400, 1024), (70, 200, 513), (130, 61, 64), (32, 144, 1024), (16, 129, 1500)] {
         let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
@@ -165,7 +165,7 @@ fn across_changes_no_bit() {
     }
 }
 
-#[test]
+unit_test!(empty_products);
 fn empty_products() {
     let mut c = [5.0f32; 4];
     matmul(Mat::new(&[], 0, 3), Mat::new(&[1.0; 6], 3, 2), MatMut::new(&mut c, 0, 2), Output::Write);
@@ -181,7 +181,7 @@ fn empty_products() {
     }
 }
 
-#[test]
+unit_test!(one_operand_for_the_whole_batch);
 fn one_operand_for_the_whole_batch() {
     let (a, b) = (noise::<f64>(6, 1), noise::<f64>(4 * 12, 2));
     let (mut c, mut d) = (vec![0.0; 4 * 8], vec![0.0; 8]);
@@ -192,7 +192,7 @@ fn one_operand_for_the_whole_batch() {
     }
 }
 
-#[test]
+unit_test!(results_do_not_depend_on_the_thread_count);
 fn results_do_not_depend_on_the_thread_count() {
     let before = pool::num_threads();
     for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30), (1, 1500, 800), (1500, 2, 800), (700, 90, 1000)]

@@ -192,12 +192,12 @@ impl SortedIndices {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
+    unit_test!(gradients_match_loops);
     /// Small tables and large ones, narrow and wide, with numbers that are no row's.
-    #[test]
     fn gradients_match_loops() {
         for (rows, width, n) in
             [(50, 1, 2001), (7, 3, 5000), (9, 5, 4097), (300, 8, 40_000), (2000, 2, 999), (5, 40, 3000)]

@@ -228,7 +228,7 @@ fn add_up_halves<T: Element>(rows: SummedRows<T>, out: &mut [T], divide_by: usiz
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::with_dtype;
@@ -265,7 +265,7 @@ mod tests {
         (0..n).map(sum).collect()
     }
 
-    #[test]
+    unit_test!(sums_are_those_of_one_number_after_the_other);
     fn sums_are_those_of_one_number_after_the_other() {
         for (count, n) in [(1, 5), (2, 1), (2, 2047), (3, 2049), (4, 100_001), (7, 3), (0, 0), (3, 0)] {
             for dtype in DType::ALL {
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(a_row_may_be_the_sum_itself);
     fn a_row_may_be_the_sum_itself() {
         let x = data::<i16>(&[-7.0, 7.0, 300.0]);
         // SAFETY: a single row, which is the sum.
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(x.as_slice::<i16>(), [-3, 3, 150]);
     }
 
-    #[test]
+    unit_test!(whole_numbers_wrap_around_and_are_cut_off);
     fn whole_numbers_wrap_around_and_are_cut_off() {
         let sum = |rows: &[f64], divide_by| {
             let (rows, out) = (data::<i8>(rows), data::<i8>(&[0.0]));
@@ -298,8 +298,7 @@ mod tests {
         assert_eq!([sum(&[100.0, 100.0], 1), sum(&[-3.0, -4.0], 2), sum(&[-128.0, 0.0], 300)], [-56, -3, 0]);
     }
 
-    #[test]
-    #[should_panic(expected = "memory of its own")]
+    unit_test!(overlapping_memory_is_refused, panics = "memory of its own");
     fn overlapping_memory_is_refused() {
         let x = data::<f32>(&[0.0; 6]);
         ordered_sum(&x.within(0, 4), &x.within(2, 2), 1, SumBy::Pool);

@@ -116,12 +116,12 @@ fn transpose<T: Real>(x: &[T], cols: usize, to: &mut [T], rows: usize, output: O
     unsafe { turn(block, output == Output::Accumulate) };
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    #[test]
+    unit_test!(groups_are_turned_there_and_back);
     fn groups_are_turned_there_and_back() {
         for width in [1, 2, 3, 5, 8, 9, 16, 17, 31, 33, 100] {
             for rows in [1, 15, 64, 100, 1000] {

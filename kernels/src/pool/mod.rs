@@ -295,7 +295,7 @@ fn spin_until(time: Duration, ready: impl Fn() -> bool) -> bool {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
@@ -316,14 +316,14 @@ mod tests {
         assert!(hits.iter().all(|h| h.load(Relaxed) == 1));
     }
 
-    #[test]
+    unit_test!(every_chunk_once_for_any_number_of_threads);
     fn every_chunk_once_for_any_number_of_threads() {
         for n in [1, 2, 3, 8, 2] {
             with_threads(n, || (0..300).chain([5000]).for_each(assert_each_once));
         }
     }
 
-    #[test]
+    unit_test!(a_sleeping_pool_wakes);
     fn a_sleeping_pool_wakes() {
         with_threads(4, || {
             for _ in 0..20 {
@@ -333,12 +333,12 @@ mod tests {
         });
     }
 
-    #[test]
+    unit_test!(thread_counts_are_clamped);
     fn thread_counts_are_clamped() {
         assert_eq!([0, usize::MAX].map(|n| with_threads(n, num_threads)), [1, 1024]);
     }
 
-    #[test]
+    unit_test!(nested_runs_and_several_callers);
     fn nested_runs_and_several_callers() {
         let count = AtomicUsize::new(0);
         let nested = || {
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(count.load(Relaxed), 4 * 200 * 35);
     }
 
-    #[test]
+    unit_test!(a_job_is_stopped_between_chunks);
     fn a_job_is_stopped_between_chunks() {
         for threads in [1, 3] {
             with_threads(threads, || {
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(a_chunk_that_refuses_ends_the_job);
     fn a_chunk_that_refuses_ends_the_job() {
         with_threads(3, || {
             let job = |i| {
@@ -387,7 +387,7 @@ mod tests {
         });
     }
 
-    #[test]
+    unit_test!(a_panic_reaches_the_caller_and_the_pool_survives);
     fn a_panic_reaches_the_caller_and_the_pool_survives() {
         with_threads(4, || {
             for bad in [0, 20, 49] {
@@ -417,7 +417,8 @@ mod tests {
         assert_eq!(status, 0);
     }
 
-    #[test]
+    #[cfg(unix)]
+    unit_test!(a_forked_child_has_a_pool_of_its_own);
     #[cfg(unix)]
     fn a_forked_child_has_a_pool_of_its_own() {
         with_threads(3, || {
@@ -437,9 +438,8 @@ mod tests {
         });
     }
 
-    /// Not a test of a bound (those depend on the machine): `cargo test --release -- --ignored --nocapture latency`.
-    #[test]
-    #[ignore = "prints a measurement"]
+    unit_test!(latency, ignore = "prints a measurement");
+    /// Not a test of a bound (those depend on the machine): `cargo test --release --features emulate -- --ignored --nocapture latency`.
     fn latency() {
         let show = |what: &str, job: &dyn Fn()| {
             let mut times: Vec<_> = (0..20000).map(|_| (Instant::now(), job()).0.elapsed()).collect();

@@ -66,11 +66,11 @@ fn physical_cores() -> Option<usize> {
     None
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(thread_counts);
     fn thread_counts() {
         assert_eq!(parse_threads(" 4,2"), Some(4));
         assert_eq!(parse_threads("many"), None);

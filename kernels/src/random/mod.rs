@@ -209,11 +209,11 @@ impl PartialEq for RandomSeed {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(a_seed_starts_the_stream_again);
     fn a_seed_starts_the_stream_again() {
         set_function_seed(5);
         let first = [next_draw(), next_draw()];

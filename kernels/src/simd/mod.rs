@@ -329,9 +329,9 @@ pub fn sum_exp<T: SimdReal>(x: &[T], shift: T) -> T {
     sum.total()
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests_arrays;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests_steps;

@@ -50,11 +50,11 @@ unsafe fn part(from: *const u8, to: *mut u8, n: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, n) };
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(all_bytes_arrive_and_no_other_is_written);
     fn all_bytes_arrive_and_no_other_is_written() {
         let from: Vec<u8> = (0..PART * 2 + 1000).map(|i| (i * 7 + i / 251) as u8).collect();
         for (n, skipped, offset) in [(0, 0, 0), (1, 3, 5), (63, 1, 0), (64, 0, 1), (200, 9, 63), (PART * 2 + 77, 5, 3)]

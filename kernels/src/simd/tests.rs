@@ -182,7 +182,7 @@ fn run_binary<T: Copy + Default>(k: &Kernels<T>, op: Binary, a: &[T], b: &[T]) -
     y
 }
 
-#[test]
+unit_test!(unary_f32);
 fn unary_f32() {
     let x = grid();
     for op in Unary::ALL {
@@ -208,7 +208,7 @@ fn pairs() -> (Vec<f32>, Vec<f32>) {
     p.into_iter().unzip()
 }
 
-#[test]
+unit_test!(binary_f32);
 fn binary_f32() {
     let (a, b) = pairs();
     for op in Binary::ALL {
@@ -223,8 +223,8 @@ fn binary_f32() {
     }
 }
 
+unit_test!(f64_loops);
 /// The f64 loops are exact where the operation is, and the C library's elsewhere.
-#[test]
 fn f64_loops() {
     let near = |got: f64, want: f64| {
         got == want || (got.is_nan() && want.is_nan()) || (got - want).abs() <= 1e-14 * want.abs()
@@ -248,8 +248,8 @@ fn f64_loops() {
     }
 }
 
+unit_test!(tails_and_aliases);
 /// Any length and any offset give the bits that the long loop gives, in place too, and nothing beyond the end is touched.
-#[test]
 fn tails_and_aliases() {
     let x: Vec<f32> = (0..64).map(|i| (i * 37 % 64) as f32 * 0.21 - 5.0).collect();
     let bits = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
@@ -287,7 +287,7 @@ fn tails_and_aliases() {
     }
 }
 
-#[test]
+unit_test!(the_environment_lowers_the_instruction_set);
 fn the_environment_lowers_the_instruction_set() {
     assert_eq!(choose(Some("portable")), Isa::Portable);
     assert!(choose(Some("avx2")) <= Isa::Avx2);
@@ -295,9 +295,8 @@ fn the_environment_lowers_the_instruction_set() {
     assert_eq!(choose(None), best());
 }
 
-/// `cargo test --release -- --ignored --nocapture all_floats`: every 97th float; a minute.
-#[test]
-#[ignore = "slow"]
+unit_test!(all_floats, ignore = "slow");
+/// `cargo test --release --features emulate -- --ignored --nocapture all_floats`: every 97th float; a minute.
 fn all_floats() {
     let x: Vec<f32> = (0..u32::MAX / 97).map(|i| f32::from_bits(i * 97)).collect();
     for op in Unary::ALL {
@@ -308,9 +307,8 @@ fn all_floats() {
     }
 }
 
-/// `cargo test --release -- --ignored --nocapture tile_speed`: ns an element over tiles of 1024 floats.
-#[test]
-#[ignore = "prints a measurement"]
+unit_test!(tile_speed, ignore = "prints a measurement");
+/// `cargo test --release --features emulate -- --ignored --nocapture tile_speed`: ns an element over tiles of 1024 floats.
 fn tile_speed() {
     #[repr(align(64))]
     struct AlignedTile([f32; 1024]);

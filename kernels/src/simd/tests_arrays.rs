@@ -4,7 +4,7 @@ use super::tests::{specials, tables, ulps};
 use super::*;
 use crate::dtype::DType;
 
-#[test]
+unit_test!(selects);
 fn selects() {
     for (isa, k, k64) in tables() {
         for n in 0..=40 {
@@ -23,7 +23,7 @@ fn selects() {
     }
 }
 
-#[test]
+unit_test!(reductions);
 fn reductions() {
     let x: Vec<f32> = (0..5000u32).map(|i| (i.wrapping_mul(2654435761) >> 16) as f32 / 65536.0 - 0.4).collect();
     let wide: Vec<f64> = x.iter().map(|&v| v as f64).collect();
@@ -56,7 +56,7 @@ fn reductions() {
     assert_eq!(max(&[f32::NAN, 1.0, f32::NAN, 3.0]), 3.0);
 }
 
-#[test]
+unit_test!(updates);
 fn updates() {
     for n in 0..70 {
         let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.5 - 7.0).collect();
@@ -104,7 +104,7 @@ fn check_convert<F: Element, T: Element>() {
     }
 }
 
-#[test]
+unit_test!(conversions);
 fn conversions() {
     for from in DType::ALL {
         for to in DType::ALL {
@@ -113,7 +113,7 @@ fn conversions() {
     }
 }
 
-#[test]
+unit_test!(big_integers_keep_their_digits);
 fn big_integers_keep_their_digits() {
     let x = [i64::MAX, i64::MIN, (1 << 53) + 1, -(1 << 60) - 1];
     let (mut y, mut z) = ([0u64; 4], [0f32; 4]);

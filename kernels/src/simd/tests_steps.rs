@@ -133,7 +133,7 @@ fn all_steps<T: Real>(k: &Kernels<T>) {
     c.check_aside(Act::SideAddMul, &c.binary(Add, b, &c.binary(Mul, r, a)));
 }
 
-#[test]
+unit_test!(steps_are_the_loops_to_the_bit);
 fn steps_are_the_loops_to_the_bit() {
     for (_, k32, k64) in tables() {
         all_steps(k32);
@@ -141,8 +141,8 @@ fn steps_are_the_loops_to_the_bit() {
     }
 }
 
+unit_test!(blocks_are_their_own);
 /// A place with a mask keeps its value for the length of a block, and several steps work on one block before the next.
-#[test]
 fn blocks_are_their_own() {
     for (isa, k, _) in tables() {
         let n = 3 * k.block + 5;

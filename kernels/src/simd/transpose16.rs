@@ -158,11 +158,11 @@ fn shuffled<const C: usize>(v: [__m512; C], places: &ShufflePlaces<C>) -> [__m51
     out
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(blocks_of_all_sizes);
     fn blocks_of_all_sizes() {
         if crate::simd::isa() != crate::simd::Isa::Avx512 {
             return;

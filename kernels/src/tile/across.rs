@@ -75,7 +75,7 @@ impl<T: SimdReal> CrossRows<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::array::Walk;
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(rows_are_found_where_they_lie);
     fn rows_are_found_where_they_lie() {
         for (outer, rows, inner, stride, first) in [(1, 40, 100, 40, 0), (3, 16, 17, 50, 5), (2, 33, 129, 33, 1)] {
             check::<f32>(outer, rows, inner, stride, first);
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(what_does_not_pay_is_left_to_others);
     fn what_does_not_pay_is_left_to_others() {
         let s = |dtype| Source { ptr: std::ptr::null(), dtype, walk: Walk::Dense };
         for axes in [[(64, 1), (64, 4)], [(4, 1), (64, 64)], [(64, 2), (64, 64)], [(64, 1), (1 << 20, 64)]] {

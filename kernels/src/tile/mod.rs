@@ -123,5 +123,5 @@ impl<T: SimdReal> TileProgram<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

@@ -25,7 +25,7 @@ fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f
     y
 }
 
-#[test]
+unit_test!(programs_match_evaluation_with_broadcasting);
 fn programs_match_evaluation_with_broadcasting() {
     let f = Formula::new(2, |x| {
         vec![Some((&x[0] * 2.0 + &x[1]).tanh()), Some(x[1].clone()), Some(x[0].gt(&x[1]).select(1.5, &x[0]))]
@@ -154,7 +154,7 @@ fn check_random<T: SimdReal>(seed: u64) {
     }
 }
 
-#[test]
+unit_test!(programs_are_their_single_loops_to_the_bit);
 fn programs_are_their_single_loops_to_the_bit() {
     for seed in 0..3000 {
         check_random::<f32>(seed);
@@ -162,8 +162,8 @@ fn programs_are_their_single_loops_to_the_bit() {
     }
 }
 
+unit_test!(gradients_take_few_steps);
 /// The chain that steps are made for: few steps, and no more of them than operations.
-#[test]
 fn gradients_take_few_steps() {
     let f = Formula::new(1, |x| {
         let h = (x[0].tanh() * 0.5).sigmoid() - &x[0];

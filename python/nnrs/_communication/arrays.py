@@ -83,19 +83,19 @@ def parts(group: Group, flat: np.ndarray) -> list[np.ndarray]:
 
 def store(group: Group, flat: np.ndarray) -> None:
     """Put the numbers back, rounded to each array's type."""
-    with np.errstate(over="ignore"):
-        for a, part in zip(group, parts(group, flat), strict=True):
-            write(a, part)
+    for a, part in zip(group, parts(group, flat), strict=True):
+        write(a, part)
 
 
 def write(array: NdArray, values: np.ndarray) -> None:
     """Give an array of any type these values; it keeps its type and its address."""
-    if array.dtype == "bfloat16":
-        rounded = NdArray.from_numpy_array(values.astype(np.float32).reshape(array.shape))
-        rounded.cast("bfloat16")
-        np.copyto(array.get_data("rw"), rounded.get_data("r"))
-    else:
-        np.copyto(array.data, values.reshape(array.shape), casting="unsafe")
+    with _quiet():
+        if array.dtype == "bfloat16":
+            rounded = NdArray.from_numpy_array(values.astype(np.float32).reshape(array.shape))
+            rounded.cast("bfloat16")
+            np.copyto(array.get_data("rw"), rounded.get_data("r"))
+        else:
+            np.copyto(array.data, values.reshape(array.shape), casting="unsafe")
 
 
 def values(array: NdArray) -> np.ndarray:
@@ -108,4 +108,10 @@ def values(array: NdArray) -> np.ndarray:
 
 def _scale(flat: np.ndarray, scale: float) -> None:
     if scale != 1:
-        np.multiply(flat, scale, out=flat, casting="unsafe")
+        with _quiet():
+            np.multiply(flat, scale, out=flat, casting="unsafe")
+
+
+def _quiet() -> np.errstate:
+    """Infinities and NaN are results as any other: as an error of one process they would end all."""
+    return np.errstate(all="ignore")

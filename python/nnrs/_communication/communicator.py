@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._core import NcclGroup, NdArray
-from .._errors import ArgumentError, check_flag, check_integer, check_list, check_number, check_type, message
+from .._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    check_flag,
+    check_integer,
+    check_list,
+    check_number,
+    check_type,
+    describe,
+    message,
+)
 from .._modes import get_current_context
-from .arrays import described, distinct
+from .arrays import described, distinct, sum_type
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
 from .line import Collective
@@ -79,31 +92,33 @@ class Communicator(Membership):
 
     def reduce(self, data: Arrays, dst: int, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes the sum of it over all processes on rank `dst` (of the world), and stays elsewhere."""
-        here, arrays = "reduce", self._arrays("reduce", "data", data)
+        here, arrays = f"{self.name}.reduce", self._arrays("reduce", "data", data)
         divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
         to = self._place(here, "dst", dst, group)
         said = f"{described(arrays)}; dst={dst}, division={divide}, inplace={inplace}"
-        self._run(here, group, said, lambda t: self._exchange(t).reduce(t, arrays, to, inplace, divide))
+        self._run("reduce", group, said, lambda t: self._exchange(t).reduce(t, arrays, to, inplace, divide))
 
     def bcast(self, data: Arrays, src: int, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes that of rank `src` (of the world)."""
-        here, arrays = "bcast", self._arrays("bcast", "data", data)
+        here, arrays = f"{self.name}.bcast", self._arrays("bcast", "data", data)
         inplace, source = check_flag(here, "inplace", inplace), self._place(here, "src", src, group)
         said = f"{described(arrays)}; src={src}, inplace={inplace}"
-        self._run(here, group, said, lambda t: self._exchange(t).bcast(t, arrays, source, inplace))
+        self._run("bcast", group, said, lambda t: self._exchange(t).bcast(t, arrays, source, inplace))
 
     def all_gather(self, ndarray: NdArray, ndarray_list: Sequence[NdArray], group: str = WORLD) -> None:
         """`ndarray_list[i]` becomes `ndarray` of the group's i-th process."""
         here = "all_gather"
         x, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
+        self._check_kept(here, "ndarray_list", [x], arrays)
         self._run(here, group, described([x]), lambda t: self._exchange(t).all_gather(t, x, arrays))
 
     def reduce_scatter(
         self, ndarray_list: Sequence[NdArray], ndarray: NdArray, division: bool = False, group: str = WORLD
     ) -> None:
         """`ndarray` becomes the sum over all processes of their `ndarray_list[i]`, for the group's i-th process."""
-        here, divide = "reduce_scatter", check_flag("reduce_scatter", "division", division)
+        here, divide = "reduce_scatter", check_flag(f"{self.name}.reduce_scatter", "division", division)
         y, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
+        self._check_kept(here, "ndarray", arrays, [y])
         said = f"{described(arrays)}; division={divide}"
         self._run(here, group, said, lambda t: self._exchange(t).reduce_scatter(t, arrays, y, divide))
 
@@ -144,8 +159,10 @@ class Communicator(Membership):
         >>> print(x.g)
         [3.]
         """
-        here, arrays = _NAME, self._arrays(_NAME, "data", data)
+        here, arrays = f"{self.name}.{_NAME}", self._arrays(_NAME, "data", data)
         size, scale = check_integer(here, "pack_size", pack_size, 1), check_number(here, "scale_grad", scale_grad)
+        if not math.isfinite(scale):
+            raise ArgumentError(message(here, "scale_grad", "a finite number", scale))
         divide, member = check_flag(here, "division", division), self._member(here, group)
         if not self._line.has_others and scale == 1:
             return CommunicatorBackwardCallback()
@@ -168,7 +185,8 @@ class Communicator(Membership):
         return self._devices if isinstance(t, NcclTransport) else self._host
 
     def _sum(self, here: str, said: str, arrays: list[NdArray], division: bool, inplace: bool, group: str) -> None:
-        divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
+        divide = check_flag(f"{self.name}.{here}", "division", division)
+        inplace = check_flag(f"{self.name}.{here}", "inplace", inplace)
         said = f"{said}; division={divide}, inplace={inplace}"
         self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
 
@@ -180,17 +198,33 @@ class Communicator(Membership):
     def _arrays(self, name: str, argument: str, value: Any) -> list[NdArray]:
         if isinstance(value, NdArray):
             return [value]
-        expected = "NdArrays (v.data or v.grad of Variables)"
-        return distinct(check_list(f"{self.name}.{name}", argument, value, NdArray, expected))
+        return distinct(self._in_order(name, argument, value, "NdArrays (v.data or v.grad of Variables)"))
+
+    def _in_order(self, name: str, argument: str, value: Any, expected: str) -> list[NdArray]:
+        """Arrays in the order that they have on all processes; a set has another one on each."""
+        if isinstance(value, (set, frozenset)):
+            hint = "a set has another order on each process"
+            raise ArgumentTypeError(
+                message(f"{self.name}.{name}", argument, f"a list of {expected}", describe(value), hint)
+            )
+        return check_list(f"{self.name}.{name}", argument, value, NdArray, expected)
 
     def _each(self, name: str, one: NdArray, value: Any, group: str) -> list[NdArray]:
         """A list with an array for each process of the group, of the shape of `one`."""
         here, count = f"{self.name}.{name}", len(self._member(f"{self.name}.{name}", group).ranks)
-        arrays: list[NdArray] = check_list(here, "ndarray_list", value, NdArray, "NdArrays")
+        arrays = self._in_order(name, "ndarray_list", value, "NdArrays")
         if len(arrays) != count or any(a.shape != one.shape for a in arrays):
             expected = f"{count} arrays of shape {one.shape}, one for each process of the group"
             raise ArgumentError(message(here, "ndarray_list", expected, f"shapes {[a.shape for a in arrays]}"))
         return arrays
+
+    def _check_kept(self, name: str, argument: str, sources: list[NdArray], targets: list[NdArray]) -> None:
+        """Arrays keep their types, so these have to have room for what comes: no numbers become whole silently."""
+        kinds = {sum_type(a) for a in sources}
+        for a in targets:
+            if not all(np.can_cast(kind, sum_type(a), "same_kind") for kind in kinds):
+                expected = f"an array that takes {', '.join(sorted(map(str, kinds)))}"
+                raise ArgumentTypeError(message(f"{self.name}.{name}", argument, expected, f"one of {a.dtype}"))
 
 
 class _Settings(NamedTuple):

@@ -1,8 +1,8 @@
 """Who is missing: what processes tell each other beside the collectives, and how one that fails ends all.
 
 While a collective goes well nothing is sent. A process that has waited too long asks the others where they are; those
-that wait as well answer at once, and the error names the others. A process that ends says so, a process that raises
-ends all, and one that a launcher ends says in which collective it was.
+that wait as well, by any communicator, answer at once, and the error names the others. A process that ends says so, a
+process that raises ends all, and one that a launcher ends says in which collective it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -50,6 +50,7 @@ class Control:
         self._left: dict[int, dict[str, int]] = {}
         self._asked: float | None = None
         self._is_telling = False
+        self._reading = threading.Lock()
         self._process = os.getpid()
         self.failed = False
         self.is_leaving = False
@@ -90,7 +91,7 @@ class Control:
         """Look after a wait: answer the others; raise where one of `members` has left, or time is up."""
         Control.latest = call
         self._tell_of_signals()
-        self._read(f"waits in {call}")
+        answer_all(f"waits in {call}")
         gone = [r for r in members if r in self._left and self._left[r].get(call.group, 0) < call.number]
         if gone:
             self._fail(call, f"{ranks_text(gone)} ended without coming to it")
@@ -122,10 +123,15 @@ class Control:
         raise CommunicatorError(f"rank {self.rank} in {call}: {why}")
 
     def _read(self, position: str) -> None:
-        """Take what has come; `position` is the answer to who asks."""
-        for source, word in self._channel.receive():
-            said = json.loads(word)
-            self._take(source, said["kind"], said["what"], position)
+        """Take what has come, unless another thread is at it; `position` is the answer to who asks."""
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            for source, word in self._channel.receive():
+                said = json.loads(word)
+                self._take(source, said["kind"], said["what"], position)
+        finally:
+            self._reading.release()
 
     def _take(self, source: int, kind: str, what: Any, position: str) -> None:
         if kind == ASK:
@@ -178,6 +184,11 @@ class Control:
             if r != self.rank:
                 self._send(r, LEAVE, answers)
 
+    @property
+    def left(self) -> frozenset[int]:
+        """Those that have said that they end."""
+        return frozenset(self._left)
+
     def has_left(self) -> bool:
         """Whether all others have come to their ends, too; ends all processes where one of them has died."""
         self._read("has ended")
@@ -216,6 +227,20 @@ class Control:
 
 _watched: list[Control] = []
 """Those that tell how this process ends."""
+
+
+def answer_all(position: str) -> None:
+    """While a process waits by one communicator, others may wait for it by another one."""
+    for control in list(_controls):
+        if not control.is_over:
+            control._read(position)
+
+
+def left_text(controls: Iterable[Control]) -> str | None:
+    """Who has ended, if somebody has, for one that waits until all have come to `init`."""
+    answer_all("waits in Communicator.init")
+    left = sorted(frozenset().union(*(control.left for control in controls)))
+    return f"{ranks_text(left)} ended without coming to it" if left else None
 
 
 def _leave_all() -> None:

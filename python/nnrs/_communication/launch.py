@@ -82,7 +82,9 @@ def timeout_setting(given: float | None) -> float:
     text = os.environ.get("NNRS_COMMUNICATOR_TIMEOUT") if given is None else given
     try:
         seconds = TIMEOUT if text in (None, "") else float(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        seconds = -1.0
+    if isinstance(given, (bool, str)):
         seconds = -1.0
     if not seconds > 0:
         where = "timeout" if given is not None else "NNRS_COMMUNICATOR_TIMEOUT"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .._core import Context, Variable
 from .._errors import (
     ArgumentError,
@@ -51,9 +53,13 @@ class Membership:
 
     @property
     def _world(self) -> Transport:
+        return self._world_for(self.name)
+
+    def _world_for(self, here: str) -> Transport:
+        """The transport of all processes; `here` is named where `init` was not called."""
         world = self._groups.get(WORLD)
         if world is None or world.transport is None:
-            raise GraphError(message(f"{self.name}", None, "call init() first"))
+            raise GraphError(message(here, None, "call init() first"))
         return world.transport
 
     # --- who is there -------------------------------------------------------------------------------------------------
@@ -87,7 +93,7 @@ class Membership:
 
     def abort(self) -> None:
         """End all processes, this one too, with status 1."""
-        self._world.abort()
+        self._world_for(f"{self.name}.abort").abort()
 
     # --- groups -------------------------------------------------------------------------------------------------------
 
@@ -112,21 +118,19 @@ class Membership:
         if not isinstance(name_ranks, (tuple, list)) or len(name_ranks) != 2:
             raise ArgumentTypeError(message(here, "name_ranks", "a tuple (name, ranks)", describe(name_ranks)))
         name = check_name(here, "name_ranks", name_ranks[0], "a name and ranks")
-        ranks = [
-            check_integer(here, "name_ranks", r, 0)
-            for r in check_list(here, "name_ranks", name_ranks[1], object, "ranks")
-        ]
+        ranks = [_rank(here, "name_ranks", r) for r in check_list(here, "name_ranks", name_ranks[1], object, "ranks")]
+        world = self._world_for(here)
         if name in self._groups:
             raise ArgumentError(message(here, "name_ranks", "a name that is not taken", repr(name)))
-        if not ranks or len(set(ranks)) < len(ranks) or max(ranks) >= self.size:
-            raise ArgumentError(message(here, "name_ranks", f"different ranks below {self.size}, the size", ranks))
+        if not ranks or len(set(ranks)) < len(ranks) or not 0 <= min(ranks) <= max(ranks) < world.size:
+            raise ArgumentError(message(here, "name_ranks", f"different ranks below {world.size}, the size", ranks))
         self._run("new_group", WORLD, f"{name!r} {ranks}", lambda t: iter(()))
-        self._add(name, ranks, self._world.subset(ranks, name))
+        self._add(name, ranks, world.subset(ranks, name))
         return name
 
     def list_groups(self) -> dict[str, list[int]]:
         """The ranks of each group, by its name."""
-        self._world  # noqa: B018 (an error before init)
+        self._world_for(f"{self.name}.list_groups")
         return {name: list(member.ranks) for name, member in self._groups.items()}
 
     def find_group(self, group: str) -> list[int]:
@@ -135,7 +139,7 @@ class Membership:
         return self.list_groups().get(group, [])
 
     def _member(self, here: str, group: Any) -> Member:
-        self._world  # noqa: B018
+        self._world_for(here)
         check_type(here, "group", group, str, "the name of a group")
         if group not in self._groups:
             raise ArgumentError(message(here, "group", f"one of {', '.join(map(repr, self._groups))}", repr(group)))
@@ -144,7 +148,7 @@ class Membership:
     def _place(self, here: str, argument: str, rank: Any, group: str) -> int:
         """The place in a group of a rank of the world."""
         ranks = self._member(here, group).ranks
-        number = check_integer(here, argument, rank)
+        number = _rank(here, argument, rank)
         if number not in ranks:
             raise ArgumentError(message(here, argument, f"a rank of group {group!r}, {ranks}", number))
         return ranks.index(number)
@@ -164,7 +168,8 @@ class Membership:
         context, parameters = ctx_param_dict
         check_type(here, "ctx_param_dict", context, Context, expected)
         check_type(here, "ctx_param_dict", parameters, dict, expected)
-        for v in parameters.values():
+        for name, v in parameters.items():
+            check_type(here, "ctx_param_dict", name, str, "names of Variables")
             check_type(here, "ctx_param_dict", v, Variable, expected)
         self._registered.append((context, dict(parameters)))
 
@@ -189,3 +194,10 @@ class Membership:
     def _settled(self, said: str, t: Transport) -> str:
         """What processes compare of a collective, with the settings of the communicator."""
         return f"{said}, deterministic={self._deterministic}, by {t.name}"
+
+
+def _rank(here: str, argument: str, value: Any) -> int:
+    """A rank; a bool is none, but most likely a flag in the wrong place."""
+    if isinstance(value, (bool, np.bool_)):
+        raise ArgumentTypeError(message(here, argument, "a rank", describe(value)))
+    return check_integer(here, argument, value)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._errors import CommunicatorError
 from .channel import Channel
-from .control import GRACE, Control, WatchedTransport, ranks_text
+from .control import GRACE, Control, WatchedTransport, left_text, ranks_text
 from .transport import Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
@@ -214,6 +214,9 @@ def _await(request: Any, roll: _RollCall, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while not request.Test():
         roll.answer()
+        left = left_text(link.control for link in _worlds)
+        if left:
+            raise CommunicatorError(f"Communicator.init: {left}")
         if time.monotonic() > deadline:
             missing = roll.missing()
             who = ranks_text(missing) if missing else "a rank"

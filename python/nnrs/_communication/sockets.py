@@ -15,7 +15,7 @@ import numpy as np
 from .._errors import CommunicatorError
 from . import reductions
 from .channel import Channel
-from .control import GRACE, Control, WatchedTransport, aborted_text, died_text, ranks_text, say
+from .control import GRACE, Control, WatchedTransport, aborted_text, died_text, left_text, ranks_text, say
 from .mesh import ABORT, WORD, Mesh, as_bytes
 from .rendezvous import Place, meet
 from .transport import Poll, Transport
@@ -84,6 +84,9 @@ class _Process:
         """Why the others will not come, if so."""
         if self.mesh.aborted:
             return aborted_text(self.mesh.aborted)
+        left = left_text(self.controls)
+        if left:
+            return left
         lost = [r for r in wanted if r in self.mesh.lost]
         if lost:
             return died_text(lost)

@@ -25,19 +25,23 @@ def create_communicator(ignore_error: bool = False, extension_module: str = "cud
     """Make the communicator of all processes that mpirun, srun or torchrun started together.
 
     Args:
-        ignore_error: Whether to go on alone, with a warning in the log, where that fails.
-        extension_module: Backend of its context.
+        ignore_error: Whether to go on alone, with a warning in the log, where the processes do not find each other. All
+            of them then write files, since each is the only one.
+        extension_module: Backend of its context: `"cpu"` for processes without GPUs.
         type_config: Type of its context.
 
     Returns:
         The communicator, or None in a program that runs alone.
+
+    Raises:
+        RuntimeError: If there is no such backend, or no GPU that it could use, whatever `ignore_error` says.
     """
     global _current
     _current = None
     if launched().size == 1:
         return None
+    context = get_extension_context(extension_module, type_config=type_config)
     try:
-        context = get_extension_context(extension_module, type_config=type_config)
         made = communicators.MultiProcessCommunicator(context)
         made.init()
         context.device_id = str(made.local_rank)

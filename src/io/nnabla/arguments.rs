@@ -195,11 +195,11 @@ pub(super) fn shortest(n: f32) -> f64 {
     format!("{n:?}").parse().unwrap_or(f64::from(n))
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(every_entry_is_a_function_with_these_arguments);
     fn every_entry_is_a_function_with_these_arguments() {
         for entry in NUMBERS.split(',') {
             let words: Vec<&str> = entry.split_whitespace().collect();

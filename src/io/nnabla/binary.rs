@@ -111,11 +111,11 @@ fn write(to: &mut Vec<u8>, spec: &FieldSpec, value: &FieldValue) -> Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(what_is_written_is_read);
     fn what_is_written_is_read() {
         let mut whole = Message::of(schema::root());
         let network = whole.add("network").unwrap();
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(decode(schema::root(), &encode(&whole).unwrap()).unwrap(), whole);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(bytes_that_are_none_are_errors);
     fn bytes_that_are_none_are_errors() {
         for bytes in [&b"\x0a"[..], b"\x0a\x05ab", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x0a\x01\xff"] {
             assert!(decode(schema::root(), bytes).is_err(), "{bytes:?}");

@@ -204,11 +204,11 @@ fn field(text: &str, places: &HashMap<&str, usize>) -> Option<FieldSpec> {
     Some(FieldSpec { number, name, kind, repeated, one_of })
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    nnrs_kernels::unit_test!(every_line_of_the_table_is_read);
     fn every_line_of_the_table_is_read() {
         for ((name, fields), message) in lines().iter().zip(messages()) {
             assert_eq!((name, fields.len()), (&message.name, message.fields.len()));
@@ -216,14 +216,14 @@ mod tests {
         assert_eq!(root().name, "NNablaProtoBuf");
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(a_function_of_a_loop_has_arguments_too);
     fn a_function_of_a_loop_has_arguments_too() {
         let f = find("Function").unwrap();
         let one_of = |name: &str| f.fields[f.find(name).unwrap()].one_of;
         assert!(one_of("affine_param") && !one_of("repeat_param") && !one_of("recurrent_param"));
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(numbers_differ);
     fn numbers_differ() {
         for m in messages() {
             assert!(m.fields.windows(2).all(|f| f[0].number < f[1].number), "{}", m.name);

@@ -191,7 +191,7 @@ fn quoted(text: &str) -> String {
     to
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -199,7 +199,7 @@ mod tests {
         print(&parse(schema::root(), text).unwrap())
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(ways_to_write_the_same);
     fn ways_to_write_the_same() {
         let plain = "network {\n  name: \"a\\n\\303\\244\"\n  batch_size: 16\n}\n";
         assert_eq!(round_trip(plain), plain);
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(round_trip("network [{name: \"a\\n\\xc3\\xa4\" batch_size: 020}]"), plain);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(numbers);
     fn numbers() {
         let text = |n: &str| round_trip(&format!("parameter {{ data: {n} }}"));
         for (n, printed) in [("1", "1.0"), ("-1.5f", "-1.5"), ("[inf]", "inf"), ("-Infinity", "-inf"), ("nan", "nan")] {
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(text("[1, 2]").lines().count(), 4);
     }
 
-    #[test]
+    nnrs_kernels::unit_test!(what_is_no_message_is_an_error);
     fn what_is_no_message_is_an_error() {
         let wrong = ["network", "network {", "network }", "nothing: 1", "version 1", "version: 1", "version: \"a", "}"];
         for text in

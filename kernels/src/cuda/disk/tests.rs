@@ -37,7 +37,7 @@ fn ask(folder: Option<&Path>, key: &str, made: &Cell<u32>) -> String {
     cached(folder, key, make, load).unwrap()
 }
 
-#[test]
+unit_test!(made_once);
 fn made_once() {
     let (folder, made) = (Folder::new("once"), Cell::new(0));
     for _ in 0..3 {
@@ -47,7 +47,7 @@ fn made_once() {
     assert_eq!((made.get(), folder.files().len()), (2, 2));
 }
 
-#[test]
+unit_test!(without_a_folder_made_each_time);
 fn without_a_folder_made_each_time() {
     let made = Cell::new(0);
     ask(None, "a", &made);
@@ -55,7 +55,7 @@ fn without_a_folder_made_each_time() {
     assert_eq!(made.get(), 2);
 }
 
-#[test]
+unit_test!(any_bytes_are_survived_and_written_over);
 fn any_bytes_are_survived_and_written_over() {
     let (folder, made) = (Folder::new("bytes"), Cell::new(0));
     ask(Some(&folder.0), "a", &made);
@@ -78,7 +78,7 @@ fn any_bytes_are_survived_and_written_over() {
     }
 }
 
-#[test]
+unit_test!(folders_that_cannot_be_written_are_no_error);
 fn folders_that_cannot_be_written_are_no_error() {
     let (folder, made) = (Folder::new("closed"), Cell::new(0));
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -97,7 +97,7 @@ fn folders_that_cannot_be_written_are_no_error() {
     assert_eq!((made.get(), folder.files().len()), (4, 1));
 }
 
-#[test]
+unit_test!(the_oldest_go_first);
 fn the_oldest_go_first() {
     let folder = Folder::new("trim");
     for k in 0..10u64 {
@@ -115,8 +115,8 @@ fn the_oldest_go_first() {
     assert_eq!(names, ["0.kernel", "1.kernel", "2.kernel", "3.kernel", "4.kernel", "5.kernel", "6.kernel", "others"]);
 }
 
+unit_test!(two_processes);
 /// Threads and processes that make the same kernels at once see whole ones.
-#[test]
 fn two_processes() {
     const AGAIN: &str = "NNRS_TEST_DISK";
     let work = |place: &Path| {

@@ -33,8 +33,8 @@ fn nvrtc() -> Option<&'static Nvrtc> {
     std::env::var_os("NNRS_CUDA_LIBRARY_PATH").map(|_| Nvrtc::get().unwrap())
 }
 
+unit_test!(kernels_compile);
 /// Where NNRS_CUDA_LIBRARY_PATH has the library: all kinds of kernels compile, for devices that it knows and for newer ones.
-#[test]
 fn kernels_compile() {
     let Some(lib) = nvrtc() else { return };
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -58,7 +58,7 @@ fn kernels_compile() {
     }
 }
 
-#[test]
+unit_test!(devices_that_it_does_not_know);
 fn devices_that_it_does_not_know() {
     let Some(lib) = nvrtc() else { return };
     assert_eq!(lib.target((9, 0)).unwrap(), CompileTarget::Real(90));
@@ -67,15 +67,15 @@ fn devices_that_it_does_not_know() {
     assert!(lib.target((2, 0)).unwrap_err().to_string().contains("2.0"));
 }
 
-#[test]
+unit_test!(errors_are_the_compilers);
 fn errors_are_the_compilers() {
     let Some(lib) = nvrtc() else { return };
     let e = lib.compile("this is no CUDA", CompileTarget::Real(80)).unwrap_err().to_string();
     assert!(e.contains("generated.cu(1)"), "{e}");
 }
 
+unit_test!(chains_are_short);
 /// Fifty functions in five instructions for each five: what is the same bits in fewer is.
-#[test]
 fn chains_are_short() {
     let Some(lib) = nvrtc() else { return };
     let f = Formula::new(1, |x| {

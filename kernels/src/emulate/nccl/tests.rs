@@ -102,14 +102,14 @@ fn each_type<T: Element>() {
     }
 }
 
-#[test]
+unit_test!(collectives_in_all_types);
 fn collectives_in_all_types() {
     for dtype in DType::ALL {
         with_dtype!(dtype, T => each_type::<T>());
     }
 }
 
-#[test]
+unit_test!(means_and_sums_that_wrap_around);
 fn means_and_sums_that_wrap_around() {
     let found = ranks(2, |r| {
         let (x, whole) = (r.array(&[1.0f32 + r.rank as f32, 5.0]), r.array(&[200u8, 1]));
@@ -122,7 +122,7 @@ fn means_and_sums_that_wrap_around() {
     assert_eq!(found, vec![(vec![1.5, 5.0], vec![144, 2], vec![-3]); 2]);
 }
 
-#[test]
+unit_test!(pieces_of_different_sizes);
 fn pieces_of_different_sizes() {
     let found = ranks(2, |r| {
         let x = r.array(&[10 * r.rank as i32, 10 * r.rank as i32 + 1, 10 * r.rank as i32 + 2]);
@@ -138,7 +138,7 @@ fn pieces_of_different_sizes() {
     assert_eq!(found, [vec![0, -1, 10, -1], vec![1, 2, 12, -1]]);
 }
 
-#[test]
+unit_test!(captured_calls_are_done_by_each_replay);
 fn captured_calls_are_done_by_each_replay() {
     let found = ranks(2, |r| {
         let x = r.array(&[1.0f64 + r.rank as f64]);
@@ -157,7 +157,7 @@ fn captured_calls_are_done_by_each_replay() {
     assert_eq!(found, [[1.0, 3.0, 6.0], [2.0, 3.0, 6.0]]);
 }
 
-#[test]
+unit_test!(calls_that_differ_are_an_error_on_all);
 fn calls_that_differ_are_an_error_on_all() {
     let found = ranks(2, |r| {
         let x = r.array(&[1.0f32; 4]);
@@ -185,7 +185,7 @@ fn calls_that_differ_are_an_error_on_all() {
     assert!(found[1][0].contains("rank 1 of 2 in Broadcast of 2 float32 from rank 0: rank 0 is in AllReduce"));
 }
 
-#[test]
+unit_test!(memory_that_is_none_or_overlaps);
 fn memory_that_is_none_or_overlaps() {
     let others = driver(7);
     let there = others.alloc(64).unwrap().unwrap();
@@ -203,7 +203,7 @@ fn memory_that_is_none_or_overlaps() {
     });
 }
 
-#[test]
+unit_test!(one_that_does_not_come_or_ends_the_group);
 fn one_that_does_not_come_or_ends_the_group() {
     let both = Barrier::new(2);
     let found = ranks(2, |r| {
@@ -218,7 +218,7 @@ fn one_that_does_not_come_or_ends_the_group() {
     assert!(found[1].ends_with("the group has ended"), "{}", found[1]);
 }
 
-#[test]
+unit_test!(members_that_do_not_fit);
 fn members_that_do_not_fit() {
     let id = nccl::fresh_id();
     let alone = GroupPlace { timeout: Duration::from_millis(20), ..place(&id, 0, 2) };
@@ -232,7 +232,7 @@ fn members_that_do_not_fit() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-#[test]
+unit_test!(nothing_is_left_behind);
 fn nothing_is_left_behind() {
     let id = nccl::fresh_id();
     let folder = std::env::temp_dir().join(String::from_utf8_lossy(&id).trim_end_matches('\0'));
@@ -245,8 +245,8 @@ fn nothing_is_left_behind() {
     assert!(!folder.exists());
 }
 
+unit_test!(arrays_of_gpus);
 /// Over the devices of the process (NNRS_CUDA=emulate:2), whose kernels add.
-#[test]
 fn arrays_of_gpus() {
     let (Ok(first), Ok(second)) = (gpu(0), gpu(1)) else { return };
     let id = nccl::fresh_id();

@@ -2,7 +2,7 @@
 //! memory as a whole: they are made block by block, forward and again backward, so that memory grows with the length alone.
 
 mod cpu;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 
 use super::ops;

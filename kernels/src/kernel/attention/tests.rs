@@ -97,7 +97,7 @@ impl Case {
     }
 }
 
-#[test]
+unit_test!(all_blocks_and_sizes);
 fn all_blocks_and_sizes() {
     for sizes in [[1, 1, 1, 1, 1], [2, 5, 7, 3, 2], [3, 57, 300, 16, 33], [1, 130, 513, 64, 64], [9, 3, 260, 8, 40]] {
         Case::new(sizes, false, None).check();
@@ -105,7 +105,7 @@ fn all_blocks_and_sizes() {
     }
 }
 
-#[test]
+unit_test!(masks_are_added);
 fn masks_are_added() {
     for has_rows in [false, true] {
         Case::new([4, 60, 270, 8, 8], false, Some(has_rows)).check();
@@ -113,7 +113,7 @@ fn masks_are_added() {
     }
 }
 
-#[test]
+unit_test!(a_query_that_sees_nothing_is_nan);
 fn a_query_that_sees_nothing_is_nan() {
     let s = ScaledDotProduct {
         heads: 1,

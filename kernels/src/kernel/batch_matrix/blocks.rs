@@ -51,11 +51,11 @@ fn row<T: SimdReal>(y: &mut [T], n: usize, i: usize, columns: std::ops::Range<us
     Some(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(the_factor_times_itself_is_the_matrix);
     fn the_factor_times_itself_is_the_matrix() {
         for n in [LARGE, 97, 145, 300] {
             let g: Vec<f64> = (0..n * n).map(|i| ((i * 7919 + i / n) % 101) as f64 / 50.0 - 1.0).collect();

@@ -173,7 +173,7 @@ fn factor<T: SimdReal + RealField>(x: &[T], n: usize, y: &mut [T], upper: bool) 
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::super::small::tests::slow;
     use super::*;
@@ -190,7 +190,7 @@ mod tests {
         slow(&left, n - 1) * if (i + j).is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 
-    #[test]
+    unit_test!(cofactors_of_all_ranks_match_their_definition);
     fn cofactors_of_all_ranks_match_their_definition() {
         for n in 1..7 {
             let regular: Vec<f64> = (0..n * n).map(|e| (e * 7919 % 23) as f64 - 11.0).collect();
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(matrices_without_elements);
     fn matrices_without_elements() {
         let mut y = [9.0; 2];
         run(&BatchMatrix { batch: 2, n: 0, wanted: Wanted::Determinant }, &[], &mut y);

@@ -240,7 +240,7 @@ fn scaled<T: SimdReal, const N: usize>(x: &SmallMatrix<T, N>, by: T) -> SmallMat
     x.map(|row| row.map(|v| v * by))
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 pub(super) mod tests {
     use super::*;
 
@@ -255,7 +255,7 @@ pub(super) mod tests {
         (0..n).map(|c| if c % 2 == 0 { x[c] } else { -x[c] } * slow(&minor(c), n - 1)).sum()
     }
 
-    #[test]
+    unit_test!(determinants_match_their_definition);
     fn determinants_match_their_definition() {
         for n in 1..=MOST {
             let x: Vec<f64> = (0..50 * n * n).map(|i| (i * 7919 % 23) as f64 - 11.0).collect();
@@ -276,7 +276,7 @@ pub(super) mod tests {
         }
     }
 
-    #[test]
+    unit_test!(singular_and_not_a_number);
     fn singular_and_not_a_number() {
         let mut y = [1.0; 3];
         run(2, Wanted::Determinant, &[0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 3.0, f64::NAN, 1.0, 1.0, 1.0], &mut y, 1);
@@ -285,7 +285,7 @@ pub(super) mod tests {
         assert_eq!(y, [f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0]);
     }
 
-    #[test]
+    unit_test!(inverses_give_the_unit_matrix);
     fn inverses_give_the_unit_matrix() {
         for n in 1..=MOST {
             let x: Vec<f64> = (0..20 * n * n).map(|i| (i * 7919 % 23) as f64 - 10.5).collect();
@@ -304,7 +304,7 @@ pub(super) mod tests {
         assert!(y[..4].iter().all(|v| v.is_nan()) && y[4..] == [0.0, 1.0, 1.0, 0.0], "{y:?}");
     }
 
-    #[test]
+    unit_test!(factors_give_the_matrix_and_read_its_lower_triangle);
     fn factors_give_the_matrix_and_read_its_lower_triangle() {
         for n in 1..=MOST {
             let lower = |i: usize, j: usize| if j > i { 0.0 } else { 1.0 + (i * 3 + j) as f64 / 4.0 };

@@ -113,11 +113,11 @@ fn put<T: SimdReal>(y: &mut [T], x: &[T], output: Output) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(rows_there_and_back);
     fn rows_there_and_back() {
         for (places, size) in [(0, 1), (1, 1), (5000, 1), (100_000, 1), (300, 3), (2000, 100), (70, 5000), (9, 0)] {
             let mask: Vec<f32> = (0..places).map(|i| [0.0, -0.0, 2.0, f32::NAN][(i * i + i / 7) % 4]).collect();

@@ -184,14 +184,13 @@ fn zip(a: [f64; SIDE], b: [f64; SIDE], f: impl Fn(f64, f64) -> f64) -> [f64; SID
     y
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::array::Output;
 
-    /// `cargo test --release -- --ignored --nocapture speed_of_cumulative_products`
-    #[test]
-    #[ignore = "prints a measurement"]
+    unit_test!(speed_of_cumulative_products, ignore = "prints a measurement");
+    /// `cargo test --release --features emulate -- --ignored --nocapture speed_of_cumulative_products`
     fn speed_of_cumulative_products() {
         let n = 1000;
         let (x, gy, mut gx) = (vec![1.001f32; n * n], vec![1f32; n * n], vec![0f32; n * n]);

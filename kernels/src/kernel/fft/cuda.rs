@@ -63,11 +63,11 @@ pub(crate) fn transform(axes: &[usize], inverse: bool, factor: f64, x: &Data, y:
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::radices;
 
-    #[test]
+    unit_test!(radices_multiply_to_the_size);
     fn radices_multiply_to_the_size() {
         for n in 1..300 {
             let factors = radices(n);

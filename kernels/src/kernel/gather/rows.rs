@@ -62,11 +62,11 @@ fn put<T: SimdReal>(y: &mut [T], x: &[T], output: Output) {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(rows_there_and_back);
     fn rows_there_and_back() {
         for n in [1, 3, 700] {
             let x: Vec<f32> = (0..9 * n).map(|i| i as f32).collect();

@@ -135,11 +135,11 @@ impl Inq {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(levels_are_powers_of_two_around_the_largest_weight);
     fn levels_are_powers_of_two_around_the_largest_weight() {
         let levels = Levels::new(3.0, 4).unwrap();
         assert_eq!((levels.least, levels.most), (-2, 1));

@@ -237,7 +237,7 @@ impl Body<f64> for BitShifts<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -255,13 +255,13 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(rests_are_exact);
     fn rests_are_exact() {
         check(false);
         check(true);
     }
 
-    #[test]
+    unit_test!(bits_leave_the_width);
     fn bits_leave_the_width() {
         let of = |width, signed, left| Bits { width, signed, left };
         assert_eq!(of(8, false, true).moved(0x81, 1), 2);
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(types_move_their_own_bits);
     fn types_move_their_own_bits() {
         check_type::<i8>();
         check_type::<u8>();

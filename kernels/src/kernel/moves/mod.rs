@@ -289,7 +289,7 @@ unsafe fn edge<T: SimdReal>(a: CopyAxis, b: CopyAxis, y: *mut T, x: *const T, ou
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(boxes_match_loops);
     fn boxes_match_loops() {
         check(Moves::new(0, 0), 1, 1);
         check(Moves::new(2, 3).axis(5, 1, 1), 8, 9);
@@ -331,7 +331,7 @@ mod tests {
         check(Moves::new(0, 0).axis(0, 1, 1), 1, 1);
     }
 
-    #[test]
+    unit_test!(transpositions_match_loops);
     fn transpositions_match_loops() {
         for (h, w) in [(1, 9), (8, 8), (9, 70), (33, 65), (130, 71), (300, 301)] {
             check(Moves::new(0, 0).axis(h, w as isize, 1).axis(w, 1, h as isize), h * w, h * w);
@@ -340,22 +340,20 @@ mod tests {
         check(Moves::new(0, 0).axis(40, 15, 1).axis(5, 3, 120).axis(3, 1, 40), 600, 600);
     }
 
-    #[test]
+    unit_test!(large_ones_are_shared_out);
     fn large_ones_are_shared_out() {
         check(Moves::new(0, 0).axis(3, 30_000, 1).axis(30_000, 1, 3), 90_000, 90_000);
         check(Moves::new(0, 0).axis(2, 50_000, 50_000).axis(50_000, 1, 1), 100_000, 100_000);
         check(Moves::new(0, 99_999).axis(100_000, 1, -1), 100_000, 100_000);
     }
 
-    #[test]
-    #[should_panic(expected = "outside")]
+    unit_test!(boxes_outside_are_refused, panics = "outside");
     fn boxes_outside_are_refused() {
         Moves::new(0, 1).axis(5, 1, 1).run(&mut [0f32; 5], &[0f32; 5], Output::Write);
     }
 
-    /// `cargo test --release -- --ignored --nocapture speed_of_moves`
-    #[test]
-    #[ignore = "prints a measurement"]
+    unit_test!(speed_of_moves, ignore = "prints a measurement");
+    /// `cargo test --release --features emulate -- --ignored --nocapture speed_of_moves`
     fn speed_of_moves() {
         let n = 1024;
         let (x, mut y) = (vec![1f32; n * n], vec![0f32; n * n]);

@@ -40,11 +40,11 @@ fn by_score(n: usize, score: impl Fn(usize) -> f64) -> Vec<usize> {
     order
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(overlaps);
     fn overlaps() {
         let unit = Rectangle::around([0.5, 0.5], [1.0, 1.0]);
         let half = Rectangle::around([0.25, 0.5], [0.5, 1.0]);

@@ -7,7 +7,7 @@
 mod pairs;
 mod phases;
 mod planes;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 mod turned;
 

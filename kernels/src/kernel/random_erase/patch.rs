@@ -31,11 +31,11 @@ fn side(length: f64, n: usize, u: f64) -> [usize; 2] {
     [first, (first + length + 1).min(n)]
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::side;
 
-    #[test]
+    unit_test!(sides_lie_within);
     fn sides_lie_within() {
         assert_eq!(side(6.3, 20, 0.0), [0, 7]);
         assert_eq!(side(6.3, 20, 0.999), [14, 20]);

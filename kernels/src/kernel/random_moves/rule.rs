@@ -83,11 +83,11 @@ impl MoveRule {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(runs_are_what_the_sources_say);
     fn runs_are_what_the_sources_say() {
         let kinds = [MoveKind::Crop, MoveKind::Flip, MoveKind::ShiftNearest(9), MoveKind::ShiftReflect(9)];
         for kind in kinds.into_iter().chain([MoveKind::ShiftConstant(9), MoveKind::Stay]) {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(every_amount_comes_up_equally_often);
     fn every_amount_comes_up_equally_often() {
         let rule = MoveRule { kind: MoveKind::ShiftConstant(2), n: 6, to: 6, column: 0 };
         let amounts: Vec<i64> = (0..1000).map(|k| rule.amount(k as f64 / 1000.0)).collect();

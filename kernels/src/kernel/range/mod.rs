@@ -99,11 +99,11 @@ impl Call for Linspace {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(exact_ones_are_sums);
     fn exact_ones_are_sums() {
         for (start, step, exact) in
             [(0.0, 1.0, true), (-3.0, 0.25, true), (7.0, -2.0, true), (0.0, 0.1, false), (16_777_000.0, 1.0, false)]

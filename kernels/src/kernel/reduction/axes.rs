@@ -132,12 +132,12 @@ pub fn has_dense_runs(x: &Strided, reduced: &[bool]) -> bool {
     })
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::array::AxisMap;
 
-    #[test]
+    unit_test!(runs_of_views);
     fn runs_of_views() {
         let x: Vec<usize> = (0..24).collect();
         let view = AxisMap::new([0, 1, 0]).along(2, 1, 1).along(2, 0, 1).along(4, 2, 1);
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((runs.get(4, 4), runs.get(9, 3)), (&x[16..20], &x[9..12]));
     }
 
-    #[test]
+    unit_test!(offsets_of_rows_and_of_what_they_reduce);
     fn offsets_of_rows_and_of_what_they_reduce() {
         let a = ReductionAxes::new(&[2, 3, 1, 4, 5].into(), &[true, false, false, true, true]);
         assert_eq!((a.count(true), a.count(false), a.inner(), a.reduced_last()), (40, 3, 1, Some(20)));

@@ -276,5 +276,5 @@ fn update<T: SimdReal>(op: Binary, y: &mut [T], b: &[T]) {
     unsafe { simd::binary(op, p, p, b.as_ptr(), n) };
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

@@ -380,11 +380,11 @@ pub(super) fn prune<T: SimdReal>(rank: usize, x: &[T], y: &mut [T]) {
     y.iter_mut().zip(x).for_each(|(y, &x)| *y = if x.abs() < limit { T::ZERO } else { x });
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
-    #[test]
+    unit_test!(the_first_of_few_and_of_many);
     fn the_first_of_few_and_of_many() {
         let values = [1.5, f32::NAN, -0.0, 0.0, -3.0, f32::INFINITY, -f32::NAN, -f32::INFINITY, 2.0];
         let sizes = [(1, 1), (40, 40), (95, 3), (96, 3), (111, 3), (1000, 10), (1000, 31), (1000, 900), (5001, 100)];

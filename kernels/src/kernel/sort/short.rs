@@ -37,13 +37,13 @@ fn by_counts<T: Keyed, const N: usize>(entry: impl Fn(usize) -> T::Entry, to: &m
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::super::Order;
     use super::*;
 
+    unit_test!(short_lines_are_in_order);
     /// Ties keep their order, NaN comes last.
-    #[test]
     fn short_lines_are_in_order() {
         let order = Order { reverse: false, magnitudes: false };
         let numbers = [2.0, f64::NAN, -1.0, 2.0, 0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0, f64::NAN];

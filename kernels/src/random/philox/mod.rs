@@ -57,12 +57,12 @@ impl Draw {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
+    unit_test!(known_answers);
     /// The known answers that the authors publish with Random123.
-    #[test]
     fn known_answers() {
         let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
         let cases = [
@@ -84,7 +84,7 @@ mod tests {
         (0..GROUP).map(word).collect()
     }
 
-    #[test]
+    unit_test!(groups_are_made_of_blocks);
     fn groups_are_made_of_blocks() {
         for d in [Draw { key: 0, number: 0 }, Draw { key: 0x1234_5678_9abc_def0, number: 3 << 40 | 7 }] {
             for group in [0, 1, (1 << 27) - 1, 1 << 27, 1 << 50] {

@@ -306,7 +306,7 @@ impl<T: Float> Body<T> for NotedMask<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -339,13 +339,13 @@ mod tests {
         assert!(counts.iter().all(|c| (*c as f64 / n as f64 - 0.2).abs() < 0.01), "{counts:?}");
     }
 
-    #[test]
+    unit_test!(distributions);
     fn distributions() {
         check::<f32>();
         check::<f64>();
     }
 
-    #[test]
+    unit_test!(a_part_does_not_depend_on_the_length);
     fn a_part_does_not_depend_on_the_length() {
         let (mut long, mut short) = (vec![0f32; 70_000], vec![0f32; 301]);
         for make in [|y: &mut [f32]| uniform(D, y, 0.0, 1.0), |y: &mut [f32]| normal(D, y, 0.0, 1.0)] {
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(dropout_follows_the_words);
     fn dropout_follows_the_words() {
         let x: Vec<f32> = (0..40_000).map(|i| i as f32 + 1.0).collect();
         let mut y = vec![0.5; x.len()];
@@ -374,7 +374,7 @@ mod tests {
         assert!(y.iter().zip(&once).all(|(y, o)| *y == o + o));
     }
 
-    #[test]
+    unit_test!(normal_numbers_pair_words_of_one_block);
     fn normal_numbers_pair_words_of_one_block() {
         let words = D.group(0);
         let mut z = [0f64; 64];
@@ -399,15 +399,14 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(uniform_numbers_are_found_wherever_they_stand);
     fn uniform_numbers_are_found_wherever_they_stand() {
         check_parts::<f32>();
         check_parts::<f64>();
     }
 
-    /// `cargo test --release -- --ignored --nocapture speed_of_random`
-    #[test]
-    #[ignore = "prints a measurement"]
+    unit_test!(speed_of_random, ignore = "prints a measurement");
+    /// `cargo test --release --features emulate -- --ignored --nocapture speed_of_random`
     fn speed_of_random() {
         let n = 1 << 20;
         let (x, mut y) = (vec![1f32; n], vec![0f32; n]);

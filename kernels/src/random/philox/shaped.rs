@@ -344,7 +344,7 @@ impl Sampler {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -363,14 +363,14 @@ mod tests {
         assert!((spread / variance - 1.0).abs() < 0.1, "{distribution:?}: variance {spread}");
     }
 
-    #[test]
+    unit_test!(cosines_of_turns);
     fn cosines_of_turns() {
         for t in (0..=4000).map(|i| i as f64 / 4000.0) {
             assert!((cosine(t) - (TAU * t).cos()).abs() < 1e-15, "{t}: {}", cosine(t));
         }
     }
 
-    #[test]
+    unit_test!(moments);
     fn moments() {
         for (k, theta) in [(0.1, 1.0), (0.5, 2.0), (1.0, 1.0), (7.5, 0.5), (1e6, 1.0)] {
             check(Distribution::Gamma { k, theta }, k * theta, k * theta * theta);
@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(made_blocks_are_the_elements_own);
     fn made_blocks_are_the_elements_own() {
         let d = Draw { key: 9, number: 5 };
         for (first, turn) in [(0, 0), (64, 1), (1 << 33, 1), ((1 << 40) + 32, 0)] {
@@ -398,13 +398,13 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(a_part_does_not_depend_on_the_length);
     fn a_part_does_not_depend_on_the_length() {
         let gamma = Distribution::Gamma { k: 2.0, theta: 1.0 };
         assert_eq!(made(gamma, 10_000)[..100], made(gamma, 100));
     }
 
-    #[test]
+    unit_test!(stirling_corrects_factorials);
     fn stirling_corrects_factorials() {
         let mut log_factorial = 0.0;
         for k in 0..30 {

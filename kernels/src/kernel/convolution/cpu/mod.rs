@@ -15,7 +15,7 @@ mod planes;
 mod pointwise;
 mod weight;
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 
 use super::winograd::{self, WinogradSizes, WinogradWeight};

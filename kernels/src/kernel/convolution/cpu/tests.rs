@@ -117,7 +117,7 @@ fn cases(all: &[ConvolutionCase]) {
 const ONE: [usize; 3] = [1; 3];
 const NO: [usize; 3] = [0; 3];
 
-#[test]
+unit_test!(plain_layers);
 fn plain_layers() {
     cases(&[
         (2, 1, 1, 1, [1, 1, 1], ONE, ONE, NO, ONE),
@@ -131,7 +131,7 @@ fn plain_layers() {
     ]);
 }
 
-#[test]
+unit_test!(strides_pads_dilations_and_groups);
 fn strides_pads_dilations_and_groups() {
     let range = |a: usize, b: usize| a..=b;
     for (s, p, d, k) in
@@ -161,7 +161,7 @@ fn strides_pads_dilations_and_groups() {
     ]);
 }
 
-#[test]
+unit_test!(blocks_of_channels_and_bands);
 fn blocks_of_channels_and_bands() {
     cases(&[
         (1, 1, 600, 40, [1, 3, 5], [1, 3, 3], ONE, [0, 1, 1], ONE),
@@ -175,7 +175,7 @@ fn blocks_of_channels_and_bands() {
     ]);
 }
 
-#[test]
+unit_test!(few_made_channels);
 fn few_made_channels() {
     cases(&[
         (2, 1, 3, 70, [1, 18, 75], [1, 7, 7], [1, 2, 2], [0, 3, 3], ONE),
@@ -187,7 +187,7 @@ fn few_made_channels() {
     ]);
 }
 
-#[test]
+unit_test!(parts_of_long_rows);
 fn parts_of_long_rows() {
     cases(&[
         (1, 1, 5, 6, [1, 1, 1000], [1, 1, 3], ONE, [0, 0, 1], ONE),
@@ -201,7 +201,7 @@ fn parts_of_long_rows() {
     ]);
 }
 
-#[test]
+unit_test!(few_points_and_many_weights);
 fn few_points_and_many_weights() {
     cases(&[
         (1, 1, 130, 40, [1, 7, 7], [1, 3, 3], ONE, [0, 1, 1], ONE),
@@ -216,8 +216,8 @@ fn few_points_and_many_weights() {
     ]);
 }
 
+unit_test!(infinite_numbers_stay_in_their_sums);
 /// What is infinite meets zeros between the rows of a plane, which must not show.
-#[test]
 fn infinite_numbers_stay_in_their_sums() {
     let (input, kernel) = ([1, 4, 5], [1, 3, 3]);
     let (group, stride, pad, dilation) = (2, ONE, [0, 1, 1], ONE);
@@ -234,7 +234,7 @@ fn infinite_numbers_stay_in_their_sums() {
     }
 }
 
-#[test]
+unit_test!(empty_sizes);
 fn empty_sizes() {
     cases(&[
         (0, 1, 2, 3, [1, 5, 5], [1, 3, 3], ONE, NO, ONE),
@@ -246,7 +246,7 @@ fn empty_sizes() {
     ]);
 }
 
-#[test]
+unit_test!(results_do_not_depend_on_the_thread_count);
 fn results_do_not_depend_on_the_thread_count() {
     let sizes = [
         (9, 3, 34, [1, 24, 24], 0, 1),

@@ -10,7 +10,7 @@ mod strip;
 mod transform;
 mod weight;
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 
 use super::cpu::{ChannelOrder, Conv};

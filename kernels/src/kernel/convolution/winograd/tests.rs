@@ -68,7 +68,7 @@ fn operands(c: &Conv) -> [Vec<f32>; 4] {
     [0, 1, 2, 3].map(|i| noise(sizes[i], i as u64 + 1))
 }
 
-#[test]
+unit_test!(sizes_paddings_groups_and_orders);
 fn sizes_paddings_groups_and_orders() {
     for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
         for case in [
@@ -90,7 +90,7 @@ fn sizes_paddings_groups_and_orders() {
     }
 }
 
-#[test]
+unit_test!(errors_keep_their_bounds);
 fn errors_keep_their_bounds() {
     for channels in [32, 64, 256] {
         let c = conv((1, 1, channels, 64, 28, 28, [1, 1]), ChannelOrder::ChannelFirst);
@@ -105,7 +105,7 @@ fn errors_keep_their_bounds() {
     }
 }
 
-#[test]
+unit_test!(what_is_not_finite_stays_in_its_sums);
 fn what_is_not_finite_stays_in_its_sums() {
     let c = conv((6, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, b] = operands(&c);
@@ -123,7 +123,7 @@ fn what_is_not_finite_stays_in_its_sums() {
     }
 }
 
-#[test]
+unit_test!(gradients_of_weights_are_added);
 fn gradients_of_weights_are_added() {
     let c = conv((9, 2, 64, 80, 15, 13, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, _] = operands(&c);
@@ -140,7 +140,7 @@ fn gradients_of_weights_are_added() {
     }
 }
 
-#[test]
+unit_test!(threads_and_batches_change_no_bit);
 fn threads_and_batches_change_no_bit() {
     let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
     let [x, w, gy, _] = operands(&c);

@@ -10,7 +10,7 @@ mod layer;
 mod rows;
 mod turned;
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 
 use crate::array::Output;

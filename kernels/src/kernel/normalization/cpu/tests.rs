@@ -71,7 +71,7 @@ fn forward<T: Real>(c: Channels, shift: f64, eps: f64) {
     close("plain", &wide(&y), &want, eps);
 }
 
-#[test]
+unit_test!(channels_forward);
 fn channels_forward() {
     for (outer, channels, inner) in ALL {
         let c = Channels { outer, channels, inner };
@@ -126,7 +126,7 @@ fn backward<T: Real>(c: Channels, eps: f64) {
     }
 }
 
-#[test]
+unit_test!(channels_backward);
 fn channels_backward() {
     for (outer, channels, inner) in ALL {
         let c = Channels { outer, channels, inner };
@@ -191,7 +191,7 @@ fn layer<T: SimdReal>(rows: usize, width: usize, eps: f64) {
     }
 }
 
-#[test]
+unit_test!(layers);
 fn layers() {
     for (rows, width) in [(3, 4), (1, 9000), (500, 1), (300, 700), (40, 64)] {
         layer::<f64>(rows, width, 1e-11);
@@ -262,7 +262,7 @@ fn groups<T: Real>(g: ChannelGroups, eps: f64) {
     close("written over gy", &wide(&over), &(0..size).map(of_x).collect::<Vec<_>>(), eps);
 }
 
-#[test]
+unit_test!(groups_of_channels);
 fn groups_of_channels() {
     let sizes =
         [(2, 3, 1, 2, 5), (3, 2, 4, 3, 1), (1, 1, 1, 7, 6000), (2, 1, 1, 33, 1500), (40, 4, 1, 8, 49), (1, 2, 1, 1, 9)];

@@ -100,7 +100,7 @@ fn check<T: SimdReal>(p: &Pooling) {
     }
 }
 
-#[test]
+unit_test!(windows_of_all_kinds);
 fn windows_of_all_kinds() {
     for border in [Border::Ignore, Border::Keep] {
         for (outer, inner) in [(3, 1), (2, 5), (0, 1), (21, 1)] {
@@ -132,7 +132,7 @@ fn windows_of_all_kinds() {
     }
 }
 
-#[test]
+unit_test!(sizes_as_nnabla_has_them);
 fn sizes_as_nnabla_has_them() {
     let size = |n, k, s, p, border| {
         Pooling { outer: 1, inner: 1, input: [1, 1, n], kernel: [1, 1, k], stride: [1, 1, s], pad: [0, 0, p], border }
@@ -146,7 +146,7 @@ fn sizes_as_nnabla_has_them() {
     }
 }
 
-#[test]
+unit_test!(not_a_number_wins_wherever_it_is);
 fn not_a_number_wins_wherever_it_is() {
     for (kernel, n) in [([1, 2, 2], 2), ([1, 2, 4], 1)] {
         let p = Pooling {
@@ -174,7 +174,7 @@ fn not_a_number_wins_wherever_it_is() {
     }
 }
 
-#[test]
+unit_test!(the_first_of_minus_infinities_counts);
 fn the_first_of_minus_infinities_counts() {
     for (input, kernel, stride, pad) in
         [([1, 4, 41], [1, 3, 3], [1, 2, 2], [0, 1, 1]), ([1, 4, 7], [1, 2, 2], [1, 1, 1], [0, 0, 0])]

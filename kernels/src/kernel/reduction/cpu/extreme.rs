@@ -261,7 +261,7 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use std::sync::Mutex;
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(winners_match_loops);
     fn winners_match_loops() {
         let cases: &[(&[usize], &[bool])] = &[
             (&[3, 4, 5], &[false, true, false]),
@@ -331,7 +331,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(not_a_number_loses_and_infinity_is_a_number);
     fn not_a_number_loses_and_infinity_is_a_number() {
         let (nan, inf) = (f64::NAN, f64::INFINITY);
         for x in [[nan, nan, nan], [nan, -inf, nan], [nan, inf, -inf], [-inf, -inf, nan], [nan, 1.0, 1.0]] {
@@ -347,9 +347,8 @@ mod tests {
         }
     }
 
-    /// `cargo test --release -- --ignored --nocapture speed_of_extremes`
-    #[test]
-    #[ignore = "prints a measurement"]
+    unit_test!(speed_of_extremes, ignore = "prints a measurement");
+    /// `cargo test --release --features emulate -- --ignored --nocapture speed_of_extremes`
     fn speed_of_extremes() {
         let n = 1024;
         let x: Vec<f32> = (0..n * n).map(|i| (i * 7919 % 100_003) as f32).collect();

@@ -356,5 +356,5 @@ impl<T: SimdReal, L: Lanes<T>> ProductLanes<T, L> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;

@@ -114,7 +114,7 @@ unsafe fn folded<T: Real, L: Lanes<T>>(x: &[T], last: L::M) -> L::V {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
     use crate::simd::{self, SimdReal};
@@ -129,7 +129,7 @@ mod tests {
         assert!(y.iter().zip(want).all(|(y, w)| *y == w + w), "{rows} x {n}");
     }
 
-    #[test]
+    unit_test!(sums_have_the_bits_of_one_row);
     fn sums_have_the_bits_of_one_row() {
         for n in [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 200, 1023, 1024] {
             for rows in [1, 3, 16, 35] {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(zeros_have_no_sign);
     fn zeros_have_no_sign() {
         for n in [1, 3, 40] {
             let mut y = [1f32; 5];

@@ -269,7 +269,7 @@ impl<T: SimdReal> Body<T> for SumColumns<'_, '_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests {
     use super::*;
 
@@ -300,7 +300,7 @@ mod tests {
         (shape, kept, places)
     }
 
-    #[test]
+    unit_test!(sums_match_loops);
     fn sums_match_loops() {
         for (shape, summed) in CASES {
             let (shape, kept, places) = places(shape, summed);
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(constants_add_up_as_arrays_do);
     fn constants_add_up_as_arrays_do() {
         for (shape, summed) in CASES {
             let (shape, kept, _) = places(shape, summed);
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    #[test]
+    unit_test!(broadcasts_match_loops);
     fn broadcasts_match_loops() {
         for (shape, repeated) in CASES {
             let (shape, kept, places) = places(shape, repeated);

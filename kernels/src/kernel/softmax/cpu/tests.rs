@@ -111,7 +111,7 @@ fn all<T: SimdReal>(a: Axis) {
     }
 }
 
-#[test]
+unit_test!(kernels_match_loops);
 fn kernels_match_loops() {
     for a in AXES {
         all::<f32>(a);
@@ -119,7 +119,7 @@ fn kernels_match_loops() {
     }
 }
 
-#[test]
+unit_test!(what_is_not_finite_fills_its_row_alone);
 fn what_is_not_finite_fills_its_row_alone() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let rows = [[1.0, nan, 3.0], [1.0, inf, 3.0], [-inf; 3], [1.0, -inf, 1.0]];

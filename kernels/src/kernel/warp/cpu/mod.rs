@@ -2,7 +2,7 @@
 
 mod sides;
 mod taps;
-#[cfg(test)]
+#[cfg(feature = "emulate")]
 mod tests;
 
 use super::Warp;

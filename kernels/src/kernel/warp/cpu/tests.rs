@@ -40,7 +40,7 @@ fn check(w: Warp) {
     }
 }
 
-#[test]
+unit_test!(channels_side_by_side);
 fn channels_side_by_side() {
     for (channels, flow) in [(4, false), (16, true), (37, false), (37, true)] {
         for padding in [Padding::Zero, Padding::Repeat, Padding::Reflect] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-#[test]
+unit_test!(products_and_gradients_match_loops);
 fn products_and_gradients_match_loops() {
     let cases: &[(&[usize], &[bool])] = &[
         (&[3, 4, 5], &[false, true, false]),
@@ -37,9 +37,8 @@ fn products_and_gradients_match_loops() {
     }
 }
 
-/// `cargo test --release -- --ignored --nocapture speed_of_products`
-#[test]
-#[ignore = "prints a measurement"]
+unit_test!(speed_of_products, ignore = "prints a measurement");
+/// `cargo test --release --features emulate -- --ignored --nocapture speed_of_products`
 fn speed_of_products() {
     let n = 1000;
     let (x, gy, mut gx) = (vec![1.001f32; n * n], vec![1f32; n], vec![0f32; n * n]);
@@ -50,7 +49,7 @@ fn speed_of_products() {
     }
 }
 
-#[test]
+unit_test!(zeros);
 fn zeros() {
     let mut gx = [9.0; 6];
     prod_backward(&[2.0, 0.0, 3.0, 0.0, 0.0, 5.0], &[2, 3].into(), &[false, true], &[1.0, 1.0], &mut gx, Output::Write);

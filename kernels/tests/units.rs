@@ -1,0 +1,5 @@
+//! Runs the unit tests of `nnrs-kernels`.
+
+fn main() -> std::process::ExitCode {
+    nnrs_kernels::unit_test::main("nnrs_kernels")
+}
