@@ -88,7 +88,10 @@ impl Nnp {
         let network = expanded(network.ok_or_else(|| unknown().actual(name))?)?;
         let mut own = self.parameters.lock().unwrap_or_else(PoisonError::into_inner);
         let there = |name: &str| own.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
-        let made = build(&network, &Build { file: &self.file, batch_size, parameter: &there, given: &|_| None })?;
+        let made = build(
+            &network,
+            &Build { file: &self.file, batch_size, parameter: &there, given: &|_| None, frozen: &|_| false },
+        )?;
         for (name, v) in &made.parameters {
             if !own.iter().any(|(n, _)| n == name) {
                 own.push((name.clone(), v.clone()));

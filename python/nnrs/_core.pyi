@@ -608,7 +608,8 @@ def build_network(
     batch_size: int | None,
     parameters: list[tuple[str, Variable]],
     given: list[tuple[str, Variable]],
-    file: str = "the file",
+    frozen: set[str],
+    file: str,
 ) -> tuple[_Variables, _Variables, _Variables, _Variables]: ...
 def attention(given: dict[str, Any], num_heads: int, dropout: float) -> tuple[Any, Any]: ...
 def scaled_attention(
@@ -699,7 +700,7 @@ def fit_memory(
 ) -> tuple[int, list[tuple[int, str]], float]: ...
 def without_gradient(data: ArrayLike, grad: None, need_grad: bool | None) -> Variable: ...
 def read_hdf5(
-    path: str | os.PathLike[str],
+    source: bytes | str | os.PathLike[str],
 ) -> tuple[list[tuple[str, NdArray, dict[str, float | None]]], dict[str, dict[str, float | None]]]: ...
 def write_hdf5(
     path: str | os.PathLike[str], datasets: list[tuple[str, NdArray, int]], groups: list[tuple[str, str, int]]

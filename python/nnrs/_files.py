@@ -123,7 +123,7 @@ def atomic_path(path: str | os.PathLike[str], *, wait_for_disk: bool = False) ->
     folder = os.path.dirname(target)
 
     def unmakeable(error: Exception) -> Exception:
-        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)) and not os.path.isdir(folder or "."):
             return MissingFileError(f"cannot write {name!r}: there is no folder {folder!r}")
         why = f"no file can be made in the folder {folder!r} ({reason(error, path)})"
         return FileError(f"cannot write {name!r}: {why}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, OutOfBoundsError, UnsupportedError, describe, message
+from ._errors import ArgumentTypeError, GraphError, OutOfBoundsError, UnsupportedError, describe, message
 from ._members import as_array, as_variable, replace
 
 
@@ -76,7 +76,13 @@ def _scatter(x: Variable, indices: Variable, value: Any) -> None:
         v = v if v.shape == shape else F.broadcast(v, shape)
     if not shape:
         indices, v = F.reshape(indices, (*indices.shape, 1)), F.reshape(v, (1,))
-    replace(x, F.scatter_nd(v, indices, x.shape, x))
+    try:
+        new = F.scatter_nd(v, indices, x.shape, x)
+    except GraphError as error:  # which names a function that nobody called
+        expected = "a Variable that no function has read, whose gradient would read what is written now"
+        hint = "x.d[key] = value writes without the graph"
+        raise GraphError(message("__setitem__", "x", expected, hint=hint)) from error
+    replace(x, new)
 
 
 def _parts(key: Any) -> list[Any]:

@@ -193,18 +193,20 @@ class Solver(_core.Solver):
             ValueError: If the file is broken, its states are another solver's, or it has a parameter that the solver
                 does not have (that is a RuntimeError, too, as in NNabla); then no state changes.
         """
-        here = "load_states"
-        ext = _extension(here, path)
+        self._load_states("load_states", path, _extension("load_states", path))
+
+    def _load_states(self, here: str, source: str | os.PathLike[str] | bytes, ext: str) -> None:
+        """The same of a path, or of what a file holds, for a function of the name `here`."""
         read = _FORMATS[ext][0]
 
         def tuples(function: str, path: Any) -> list[_StateTuple]:
             return _state_tuples(function, read(function, path))
 
-        states = _files.read_whole(here, path, ext, tuples)
+        states = _files.read_whole(here, source, ext, tuples)
         try:
             self._set_states(states)
         except GraphError as error:
-            raise ForeignStatesError(message(here, "path", f"{os.fspath(path)!r}: {error}")) from error
+            raise ForeignStatesError(message(here, "path", f"{_called(source)}: {error}")) from error
 
     def set_states_to_protobuf(self, optimizer_proto: Any) -> None:
         """Put the states into a message of NNabla's protobuf format.
@@ -297,6 +299,10 @@ def _extension(function: str, path: Any) -> str:
     return _files.file_extension(function, path, None, list(_FORMATS))
 
 
+def _called(source: str | os.PathLike[str] | bytes) -> str:
+    return "the solver's file" if isinstance(source, bytes) else repr(os.fspath(source))
+
+
 _MARK = "nnrs.states"  # says of a file that it holds states
 
 
@@ -318,7 +324,7 @@ def _as_float(v: Variable) -> NdArray:
 
 
 def _read_h5(function: str, path: Any) -> dict[str, SolverState]:
-    datasets, groups = _core.read_hdf5(os.fspath(path))
+    datasets, groups = _core.read_hdf5(path)
     of: dict[str, list[tuple[float, str, NdArray]]] = {}
     for full, array, attributes in datasets:
         _files.check_depth(full)
@@ -330,7 +336,7 @@ def _read_h5(function: str, path: Any) -> dict[str, SolverState]:
         if any(key == "t" for _, key, _ in arrays)
     ]
     if not found and _MARK not in groups.get("", {}):
-        raise FormatError(message(function, "path", f"{os.fspath(path)} holds no states of a solver"))
+        raise FormatError(message(function, "path", f"{_called(path)} holds no states of a solver"))
     return {name: state for _, name, state in sorted(found, key=lambda entry: entry[0])}
 
 

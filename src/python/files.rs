@@ -110,13 +110,23 @@ fn put_parameters(py: Python<'_>, function: &str, parameters: Vec<ParameterToPut
 
 type AttributesAsDict = BTreeMap<String, Option<f64>>;
 
+/// Where a file is, or what it holds.
+#[derive(FromPyObject)]
+enum Source {
+    Bytes(Vec<u8>),
+    Path(PathBuf),
+}
+
 /// The arrays of an HDF5 file with their attributes, and the attributes of its groups.
 #[pyfunction]
 fn read_hdf5(
     py: Python<'_>,
-    path: PathBuf,
+    source: Source,
 ) -> PyResult<(Vec<(String, PyNdArray, AttributesAsDict)>, BTreeMap<String, AttributesAsDict>)> {
-    let read = || hdf5::read(&bytes_of(&path)?);
+    let read = || match &source {
+        Source::Bytes(bytes) => hdf5::read(bytes),
+        Source::Path(path) => hdf5::read(&bytes_of(path)?),
+    };
     let found = errors::detached(py, read).map_err(|e| plain(py, e))?;
     let dataset = |d: hdf5::Dataset| (d.name, PyNdArray::new(d.array), d.attributes.into_iter().collect());
     let group = |(name, attributes): (String, hdf5::Attributes)| (name, attributes.into_iter().collect());

@@ -14,7 +14,7 @@ use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -269,7 +269,7 @@ fn wrapped(list: Vec<(String, Var)>) -> Variables {
 
 /// The graph of a network: its inputs, outputs, variables and parameters by name.
 #[pyfunction]
-#[pyo3(signature = (function, network, batch_size, parameters, given, file="the file"))]
+#[pyo3(signature = (function, network, batch_size, parameters, given, frozen, file))]
 fn build_network(
     py: Python<'_>,
     function: &str,
@@ -277,6 +277,7 @@ fn build_network(
     batch_size: Option<i64>,
     parameters: Vec<(String, PyRef<'_, PyVariable>)>,
     given: Vec<(String, PyRef<'_, PyVariable>)>,
+    frozen: HashSet<String>,
     file: &str,
 ) -> PyResult<(Variables, Variables, Variables, Variables)> {
     let network = from_python("Network", network)?;
@@ -289,6 +290,7 @@ fn build_network(
         batch_size,
         parameter: &|name| parameters.get(name).cloned(),
         given: &|name| given.get(name).cloned(),
+        frozen: &|name| frozen.contains(name),
     };
     let made: Network = errors::run_as(py, function, || nnp::build(&network, &how))?;
     Ok((wrapped(made.inputs), wrapped(made.outputs), wrapped(made.variables), wrapped(made.parameters)))

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ArgumentError, FileError, FormatError, MissingFileError, failures_as, is_of_user_code, message
+from .._errors import (
+    ArgumentError,
+    FileError,
+    FormatError,
+    MissingFileError,
+    check_type,
+    failures_as,
+    is_of_user_code,
+    message,
+)
 from ._batches import columns
 from ._file_reader import FileReader
 from ._source import DataSource
@@ -36,6 +45,7 @@ class CsvDataSource(DataSource):
 
     def __init__(self, filename: str, shuffle: bool = False, rng: Any = None, normalize: bool = False) -> None:
         super().__init__(shuffle=shuffle, rng=rng)
+        check_type("CsvDataSource", "filename", filename, (str, os.PathLike), "a path or URL")
         self._filename = os.fspath(filename)
         self._normalize = normalize
         self._filereader = FileReader(self._filename)

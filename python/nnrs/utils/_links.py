@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -29,11 +27,7 @@ def restore_optimizer_state(optimizer: Any) -> None:
     if kind == ".protobuf":
         optimizer.solver.set_states_from_protobuf(states)
     elif kind == ".h5":
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "states.h5")
-            with open(path, "wb") as f:
-                f.write(states)
-            optimizer.solver.load_states(path)
+        optimizer.solver._load_states("load", states, kind)
 
 
 def link_components(info: Any) -> None:

@@ -28,6 +28,17 @@ _SECONDS = 60  # without a byte, until a server counts as gone
 _AT_ONCE = 1 << 20
 
 
+class UnreachedError(NetworkError, urllib.error.URLError):
+    """A server that cannot be reached, refuses or breaks off: `reason` says why."""
+
+    def __init__(self, text: str, reason: Any = None) -> None:
+        super().__init__(text)
+        self.args, self.reason = (text, reason), reason
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def get_data_home() -> str:
     """The folder of downloaded data, `~/nnabla_data` as in NNabla; made if it is not there."""
     folder = os.path.expanduser("~/nnabla_data")
@@ -67,7 +78,7 @@ def download(
 
 @contextlib.contextmanager
 def opened_url(function: str, url: str) -> Iterator[Any]:
-    """The open answer of a server; its errors, here and in the block, are NetworkErrors that name the address."""
+    """The open answer of a server; its errors, here and in the block, are UnreachedErrors that name the address."""
     kinds = (OSError, http.client.HTTPException, ValueError)
     with (
         failures_as(lambda error: _unreached(function, url, error), kinds, but=Error),
@@ -76,13 +87,13 @@ def opened_url(function: str, url: str) -> Iterator[Any]:
         yield answer
 
 
-def _unreached(function: str, url: str, error: Exception) -> NetworkError:
+def _unreached(function: str, url: str, error: Exception) -> UnreachedError:
     if isinstance(error, urllib.error.HTTPError):
         error.close()  # it is the open answer, too
-        return NetworkError(message(function, "url", f"cannot fetch {url!r}: {error}"))
+        return UnreachedError(message(function, "url", f"cannot fetch {url!r}: {error}"), error.reason)
     hint = "is there a network? A file that was fetched elsewhere can be put in place by hand"
     why = getattr(error, "reason", None) or error
-    return NetworkError(message(function, "url", f"cannot fetch {url!r}: {why}", hint=hint))
+    return UnreachedError(message(function, "url", f"cannot fetch {url!r}: {why}", hint=hint), why)
 
 
 def _fetch(url: str, path: str, name: str) -> None:
@@ -95,7 +106,8 @@ def _fetch(url: str, path: str, name: str) -> None:
                 done += len(piece)
                 advance(len(piece))
         if done < total:
-            raise NetworkError(message("download", "url", f"{url!r} broke off after {done} of {total} bytes"))
+            text = f"broke off after {done} of {total} bytes"
+            raise UnreachedError(message("download", "url", f"{url!r} {text}"), text)
 
 
 def _pieces(answer: Any, url: str) -> Iterator[bytes]:

@@ -53,26 +53,24 @@ class NnpNetwork:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
             flat, given, frozen = _passed(flat, callback, scope)
         with described_by_a_file(here):
-            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given, file)
+            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given, frozen, file)
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
         _core.call_in_scope(here, "", lambda: _put(parameters, scope))
-        for name in frozen & parameters.keys():
-            parameters[name].need_grad = False
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, Variable]:
         """Variables to be filled, by name."""
         return self._inputs
 
     @property
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> dict[str, Variable]:
         """What the network computes, by name."""
         return self._outputs
 
     @property
-    def variables(self) -> dict[str, Any]:
+    def variables(self) -> dict[str, Variable]:
         """All Variables by name, parameters among them."""
         return self._variables
 

@@ -18,6 +18,8 @@ pub(crate) struct Build<'a> {
     pub parameter: &'a dyn Fn(&str) -> Option<Variable>,
     /// The variable that is taken for one of the network.
     pub given: &'a dyn Fn(&str) -> Option<Variable>,
+    /// Whether the parameter of this name is not to be trained.
+    pub frozen: &'a dyn Fn(&str) -> bool,
 }
 
 /// A network as a graph, its variables by name.
@@ -145,6 +147,16 @@ pub(crate) fn order(network: &Message, wiring: &Wiring) -> Result<Vec<usize>> {
 /// `Format` where the network contradicts itself; `Unsupported` for functions that nnrs does not have; what the functions
 /// say where arguments and shapes do not fit.
 pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
+    let mut frozen = vec![];
+    let made = build_and_freeze(network, how, &mut frozen);
+    if made.is_err() {
+        frozen.iter().for_each(|(v, before): &(Variable, _)| v.set_need_grad(*before));
+    }
+    made
+}
+
+/// As [`build`]; gives the parameters that are not trained any more, and whether they were before, also where it fails.
+fn build_and_freeze(network: &Message, how: &Build, frozen: &mut Vec<(Variable, Option<bool>)>) -> Result<Network> {
     let named = |e: Error| e.function(format!("network '{}'", network.text("name")));
     let wiring = Wiring::of(network).map_err(named)?;
     let batch_size = how.batch_size.unwrap_or(network.int("batch_size"));
@@ -157,6 +169,10 @@ pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
             (false, None) if wiring.is_input(name) => input(variable, batch_size).map_err(named)?,
             _ => continue,
         };
+        if wiring.is_parameter(name) && (how.frozen)(name) {
+            frozen.push((v.clone(), Some(v.need_grad_state())));
+            v.set_need_grad(Some(false)); // before functions read it: they ask
+        }
         v.set_name(name);
         made.insert(name, v);
     }

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..._errors import ArgumentError, Error, FileError, FormatError, UnsupportedError, message
+from ..._errors import ArgumentError, Error, FileError, FormatError, UnsupportedError, failures_as, message
 from ..._files import atomic_path
 from ...logger import logger
 from .._workers import Check, in_order
@@ -93,9 +93,15 @@ def convert_image(source: str, target: str, args: Any) -> tuple[int, int]:
         image = image[..., 0]
     if image.ndim != 2 and not (image.ndim == 3 and image.shape[2] == 3):
         raise FormatError(f"{source}: expected a grey or RGB image, got {image.shape[2]} channels")
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    imsave(target, with_channels(shaped(image, (args.width, args.height), args.mode), args.channel))
+    made = with_channels(shaped(image, (args.width, args.height), args.mode), args.channel)
+    with failures_as(lambda error: _UnwrittenError(str(error)), (Error, OSError)):
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        imsave(target, made)
     return image.shape[1], image.shape[0]
+
+
+class _UnwrittenError(FileError):
+    """An image that cannot be written: then no other one can, most likely."""
 
 
 def done(convert: Callable[[T], object], items: Sequence[T], label: str) -> list[T]:
@@ -104,7 +110,7 @@ def done(convert: Callable[[T], object], items: Sequence[T], label: str) -> list
     def attempt(item: T, check: Check) -> bool:
         try:
             convert(item)
-        except (UnsupportedError, ImportError, MemoryError):
+        except (UnsupportedError, ImportError, MemoryError, _UnwrittenError):
             raise
         except (Error, OSError) as error:
             logger.warning("left out: %s", str(error).splitlines()[0])

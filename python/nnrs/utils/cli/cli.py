@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Error, OSError, MemoryError) as error:
         if args.traceback:
             raise
-        return _said(args, str(error) or type(error).__name__, 1)
+        return _said(args, str(error) or type(error).__name__, getattr(error, "exit_status", 1))
 
 
 def version_command(args: Any) -> None:

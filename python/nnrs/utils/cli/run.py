@@ -116,7 +116,9 @@ def _read(path: str) -> bytes:
         with open(path, "rb") as f:
             source = f.read()
     except FileNotFoundError:
-        raise MissingFileError(f"there is no script {path!r}") from None
+        missing = MissingFileError(f"there is no script {path!r}")
+        missing.exit_status = 2  # type: ignore[attr-defined]  # Python's
+        raise missing from None
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read the script {path!r}: {reason(error, path)}") from error
     if b"\0" in source:
