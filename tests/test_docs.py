@@ -106,7 +106,9 @@ def modules() -> list[str]:
 PACKAGES = {
     "nnrs.autolog": "mlflow",
     "nnrs.mlflow_save_load_model": "mlflow",
+    "nnrs.models.object_detection.draw_utils.DrawBoundingBoxes": "PIL",
     "nnrs.monitor.MonitorTensorBoard": "tensorboardX",
+    "nnrs.utils.cli._images.shaped": "PIL",
     "nnrs.utils.cli.create_image_classification_dataset": "PIL",
     "nnrs.utils.cli.create_object_detection_dataset": "PIL",
     "nnrs.utils.cli.plot": "matplotlib",
