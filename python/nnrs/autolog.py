@@ -2,6 +2,18 @@
 
 Series and times become metrics of the active run, images its artifacts, and saved parameters too if that is asked for.
 A run is begun if none is active. Needs the package mlflow (`pip install nnrs[mlflow]`).
+
+>>> import tempfile, mlflow
+>>> from nnrs.monitor import MonitorSeries
+>>> with tempfile.TemporaryDirectory() as folder:
+...     mlflow.set_tracking_uri(f"sqlite:///{folder}/runs.db")
+...     with mlflow.start_run() as run:
+...         autolog()
+...         MonitorSeries("loss", verbose=False).add(0, 0.5)
+...         stop_autolog()
+...     print(mlflow.get_run(run.info.run_id).data.metrics)
+...     mlflow.set_tracking_uri("")
+{'loss': 0.5}
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Contexts under NNabla's module name: where functions run, and in what type."""
+"""Contexts under NNabla's module name: where functions run, and in what type.
+
+>>> with context_scope(Context(["cpu:half", "cpu:float"])):
+...     print(get_current_context().backend)
+['cpu:half', 'cpu:float']
+"""
 
 from __future__ import annotations
 

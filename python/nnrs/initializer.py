@@ -225,6 +225,10 @@ class WeightNormalizationScaleInitializer(BaseInitializer):
 
     Raises:
         ValueError: If `w` has no axis `dim`.
+
+    >>> w = Variable.from_numpy_array([[3.0, 4.0], [0.0, 1.0]])
+    >>> WeightNormalizationScaleInitializer(w)((2,))
+    array([5., 1.], dtype=float32)
     """
 
     def __init__(self, w: Any, dim: int = 0, eps: float = 1e-12) -> None:

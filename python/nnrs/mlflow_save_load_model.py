@@ -1,6 +1,16 @@
 """Networks in MLflow: files of parameters, of networks and of a training's state, logged as one model, and found again.
 
 Needs the package mlflow (`pip install nnrs[mlflow]`).
+
+>>> import tempfile, mlflow, nnrs as nn, nnrs.parametric_functions as PF
+>>> y = PF.affine(nn.Variable((1, 2)), 3)
+>>> with tempfile.TemporaryDirectory() as folder:
+...     nn.save_parameters(f"{folder}/net.h5")
+...     save_model(f"{folder}/net.h5", f"{folder}/saved")  # log_model sends it to the active run instead
+...     nn.clear_parameters()
+...     _ = nn.load_parameters(load_model(f"{folder}/saved"))
+>>> list(nn.get_parameters())
+['affine/W', 'affine/b']
 """
 
 from __future__ import annotations

@@ -72,6 +72,13 @@ class MonitorTensorBoard(Monitor, _recorders.Recorder):
     Raises:
         OSError: If it cannot be made.
         ImportError: If tensorboardX is not installed (`pip install nnrs[tensorboard]`).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with MonitorTensorBoard(folder) as board:
+    ...         MonitorSeries("loss", board, verbose=False).add(0, 0.5)
+    ...     sorted(name.partition(".")[0] for name in os.listdir(folder))  # TensorBoard's events, loss.series.txt
+    ['events', 'loss']
     """
 
     def __init__(self, save_path: str | os.PathLike[str]) -> None:

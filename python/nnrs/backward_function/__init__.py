@@ -2,6 +2,14 @@
 and the rules of what that is made of in NNabla, `affine_data_grad_backward` and `affine_filter_grad_backward`.
 
 They are those of `nnrs.backward_functions`; a module is made when it is imported.
+
+>>> import nnrs as nn
+>>> from nnrs.backward_function.relu import relu_backward
+>>> gy, x = (nn.Variable.from_numpy_array(values) for values in ([1.0, 1.0], [-1.0, 2.0]))
+>>> gx = relu_backward([gy], [x], [x.shape], [None], [gy.shape])
+>>> gx.forward()
+>>> gx.d.tolist()
+[0.0, 1.0]
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 `AffineDataGrad(ctx, base_axis)` of the module `affine` is called with the gradient of y and the weight, and gives that
 of x, whose shape it has to be told.
+
+>>> import nnrs as nn
+>>> from nnrs.backward_function.affine import AffineDataGrad
+>>> gradient = AffineDataGrad(nn.get_current_context(), base_axis=1)
+>>> gradient.xshape = (1, 3)
+>>> gx = gradient(nn.Variable.from_numpy_array([[1.0, 2.0]]), nn.Variable.from_numpy_array([[1, 0], [0, 1], [1, 1]]))
+>>> gx.forward()
+>>> gx.d.tolist()
+[[1.0, 2.0, 3.0]]
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""The cuDNN backend, as NNabla's `nnabla_ext.cudnn` presents itself: that of CUDA, by another name."""
+"""The cuDNN backend, as NNabla's `nnabla_ext.cudnn` presents itself: that of CUDA, by another name.
+
+>>> import nnrs as nn
+>>> try:
+...     ctx = context(device_id="0", type_config="half")
+... except RuntimeError:  # no GPU that can be used
+...     ctx = nn.Context(["cpu:half", "cpu:float"])
+>>> with nn.context_scope(ctx):
+...     print(nn.get_current_context().backend[0].endswith(":half"))
+True
+"""
 
 from __future__ import annotations
 

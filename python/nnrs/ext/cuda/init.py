@@ -1,4 +1,14 @@
-"""What NNabla's module `nnabla_ext.cuda.init` has: arrays, devices, events of a GPU."""
+"""What NNabla's module `nnabla_ext.cuda.init` has: arrays, devices, events of a GPU.
+
+>>> array_classes()
+['CudaCachedArray', 'CudaArray', 'CudaDlpackArray']
+>>> try:
+...     free, total = get_device_memory_size()
+... except RuntimeError:  # no GPU that can be used
+...     free, total = 0, 0
+>>> 0 <= free <= total
+True
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What the networks for ImageNet share: how each is described, and how its graph is made."""
+"""What the networks for ImageNet share: how each is described, and how its graph is made.
+
+>>> network = ImageNetBase()
+>>> network.input_shape, len(network.category_names), network.category_names[0]
+((3, 224, 224), 1000, 'tench, Tinca tinca')
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""The networks for ImageNet. `path` is a `.nnp` file; without one it is fetched from NNabla's server, once."""
+"""The networks for ImageNet. `path` is a `.nnp` file; without one it is fetched from NNabla's server, once.
+
+Here a small network under the names of the trained one's layers stands for its file:
+
+>>> import tempfile, nnrs as nn, nnrs.functions as F, nnrs.parametric_functions as PF
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((1, 3, 224, 224))
+>>> h = F.average_pooling(x, (224, 224))
+>>> small = {"name": "Training", "batch_size": 1, "names": {"InputX": x, "AveragePooling": h}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/small.nnp", {"networks": [{**small, "outputs": {"Affine": PF.affine(h, 1000)}}]})
+...     resnet = ResNet18(path=f"{folder}/small.nnp")
+>>> resnet(nn.Variable((8, 3, 224, 224))).shape, resnet(use_up_to="pool").shape
+((8, 1000), (1, 3, 1, 1))
+"""
 
 from __future__ import annotations
 

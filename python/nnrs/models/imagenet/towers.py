@@ -1,4 +1,15 @@
-"""The networks for ImageNet with further classifiers at their sides."""
+"""The networks for ImageNet with further classifiers at their sides.
+
+>>> import tempfile, nnrs as nn, nnrs.functions as F
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((1, 3, 224, 224))
+>>> outputs = {"AveragePooling_3": F.average_pooling(x, (224, 224))}
+>>> small = {"name": "Train", "batch_size": 1, "outputs": outputs, "names": {"InputX": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/small.nnp", {"networks": [small]})  # stands for the trained network
+...     GoogLeNet(path=f"{folder}/small.nnp")(use_up_to="pool").shape
+(1, 3, 1, 1)
+"""
 
 from __future__ import annotations
 

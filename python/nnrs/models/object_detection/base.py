@@ -1,4 +1,9 @@
-"""What networks for object detection share."""
+"""What networks for object detection share.
+
+>>> network = ObjectDetection()
+>>> len(network.get_category_names()), network.get_category_names()[:3]
+(20, ['aeroplane', 'bicycle', 'bird'])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""YOLO, second version (Redmon and Farhadi, 2017)."""
+"""YOLO, second version (Redmon and Farhadi, 2017).
+
+>>> import tempfile, nnrs as nn, nnrs.functions as F
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((1, 3, 416, 416))
+>>> small = {"name": "runtime", "batch_size": 1, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/small.nnp", {"networks": [small]})  # stands for the trained network
+...     yolo = YoloV2("coco", path=f"{folder}/small.nnp")
+>>> yolo().shape, yolo.get_nnp_input_size(), len(yolo.get_category_names())
+((1, 3, 416, 416), (416, 416), 80)
+"""
 
 from __future__ import annotations
 

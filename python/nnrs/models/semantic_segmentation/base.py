@@ -1,4 +1,9 @@
-"""What networks for segmentation share."""
+"""What networks for segmentation share.
+
+>>> network = SemanticSegmentation()
+>>> len(network.category_names), network.category_names[-1]
+(20, 'tvmonitor')
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""DeepLab, version 3+ (Chen et al., 2018)."""
+"""DeepLab, version 3+ (Chen et al., 2018).
+
+>>> import tempfile, nnrs as nn, nnrs.parametric_functions as PF
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((1, 3, 513, 513))
+>>> small = {"name": "runtime", "batch_size": 1, "outputs": {"y": PF.convolution(x, 21, (1, 1))}, "names": {"x": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/small.nnp", {"networks": [small]})  # stands for the trained network
+...     network = DeepLabV3plus(path=f"{folder}/small.nnp")
+>>> network().shape, network.input_shape, network.category_names[0]
+((1, 21, 513, 513), (3, 513, 513), 'aeroplane')
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""`nnrs conv_dataset` and `create_cache`: a data set as a folder of cache files, which is read faster."""
+"""`nnrs conv_dataset` and `create_cache`: a data set as a folder of cache files, which is read faster.
+
+>>> import pathlib, tempfile
+>>> from nnrs.utils.cli.cli import main
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = pathlib.Path(folder, "a.csv").write_text("x,y\\n1,2\\n3,4\\n")
+...     main(["conv_dataset", f"{folder}/a.csv", f"{folder}/a.cache"])
+Number of Data: 2
+Shuffle:        False
+Normalize:      False
+0
+"""
 
 from __future__ import annotations
 

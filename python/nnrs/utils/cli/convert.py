@@ -1,4 +1,19 @@
-"""`nnrs dump`, `convert` and `nnb_template`: what is in files with networks; one kind of them into another."""
+"""`nnrs dump`, `convert` and `nnb_template`: what is in files with networks; one kind of them into another.
+
+>>> import tempfile, nnrs as nn, nnrs.functions as F
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((8, 3))
+>>> network = {"name": "net", "batch_size": 8, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/net.nnp", {"networks": [network]})
+...     main(["convert", f"{folder}/net.nnp", f"{folder}/net.nntxt"])
+...     main(["dump", "-F", f"{folder}/net.nntxt"])
+0
+  Network: net
+  Network:   Function[  0  ]: Type: ReLU                 Name: @net/ReLU
+0
+"""
 
 from __future__ import annotations
 

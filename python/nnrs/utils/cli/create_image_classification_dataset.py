@@ -1,4 +1,18 @@
-"""`nnrs create_image_classification_dataset`: a data set of images that lie in a folder for each class."""
+"""`nnrs create_image_classification_dataset`: a data set of images that lie in a folder for each class.
+
+>>> import pathlib, tempfile, numpy as np
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.image_utils import imsave
+>>> with tempfile.TemporaryDirectory() as folder:
+...     for name in ("cats", "dogs"):
+...         pathlib.Path(folder, "photos", name).mkdir(parents=True)
+...         imsave(f"{folder}/photos/{name}/0.png", np.zeros((8, 8), np.uint8))
+...     options = "-c 1 -w 4 -g 4 -m resize -s false -f1 data.csv".split()
+...     main(["create_image_classification_dataset", "-i", f"{folder}/photos", "-o", f"{folder}/data", *options])
+...     pathlib.Path(folder, "data", "data.csv").read_text().split()
+0
+['x:image,y:label', './cats/0.png,0', './dogs/0.png,1']
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,19 @@
 
 Beside each image, `a.jpg`, is a text `a.txt` with a line for each object: class, x, y, width, height in parts of the
 image's width and height.
+
+>>> import pathlib, tempfile, numpy as np
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.image_utils import imsave
+>>> with tempfile.TemporaryDirectory() as folder:
+...     pathlib.Path(folder, "photos").mkdir()
+...     imsave(f"{folder}/photos/a.png", np.zeros((8, 8), np.uint8))
+...     _ = pathlib.Path(folder, "photos", "a.txt").write_text("0 0.5 0.5 0.25 0.25")
+...     options = "-n 1 -c 1 -w 8 -g 8 -a 1 -d 4 -m resize -s false -f1 data.csv".split()
+...     main(["create_object_detection_dataset", "-i", f"{folder}/photos", "-o", f"{folder}/data", *options])
+...     pathlib.Path(folder, "data", "data.csv").read_text().split()
+0
+['x:image,y:label,r:region', './data/a.png,./data/a_label.csv,./data/a_region.csv']
 """
 
 from __future__ import annotations

@@ -1,4 +1,18 @@
-"""`nnrs draw_graph`: pictures of the networks in a file."""
+"""`nnrs draw_graph`: pictures of the networks in a file.
+
+>>> import pathlib, tempfile, nnrs as nn, nnrs.functions as F
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((8, 3))
+>>> network = {"name": "net", "batch_size": 8, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/net.nnp", {"networks": [network]})
+...     main(["draw_graph", "-f", "svg", "-o", folder, f"{folder}/net.nnp"])  # doctest: +ELLIPSIS
+...     pathlib.Path(folder, "net.svg").read_text()[:5]
+/...net.svg
+0
+'<svg '
+"""
 
 from __future__ import annotations
 

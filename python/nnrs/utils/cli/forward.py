@@ -1,4 +1,18 @@
-"""`nnrs forward` and `infer`: what a file's executors make of a data set, or of binary files."""
+"""`nnrs forward` and `infer`: what a file's executors make of a data set, or of binary files.
+
+>>> import tempfile, numpy as np, nnrs as nn, nnrs.functions as F
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((1, 3))
+>>> network = {"name": "net", "batch_size": 1, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+>>> executor = {"name": "runtime", "network": "net", "data": ["x"], "output": ["y"]}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/net.nnp", {"networks": [network], "executors": [executor]})
+...     np.float32([-1, 0, 2]).tofile(f"{folder}/x.bin")
+...     main(["infer", "-c", f"{folder}/net.nnp", f"{folder}/x.bin"])
+0.0 0.0 2.0
+0
+"""
 
 from __future__ import annotations
 

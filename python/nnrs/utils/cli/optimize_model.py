@@ -9,7 +9,14 @@ from ._arguments import add_parser
 
 
 def optimization_command(args: Any) -> None:
-    """Say that this cannot be done."""
+    """Say that this cannot be done.
+
+    >>> try:
+    ...     optimization_command(None)
+    ... except RuntimeError as error:
+    ...     print(str(error).splitlines()[0])
+    optimize: nnrs does not rewrite files: NNabla's command makes Affine of what its importers write for it
+    """
     why = "nnrs does not rewrite files: NNabla's command makes Affine of what its importers write for it"
     raise UnsupportedError(message("optimize", None, why, hint="what can be fused is fused when a network runs"))
 

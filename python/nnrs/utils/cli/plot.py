@@ -1,4 +1,14 @@
-"""`nnrs plot_series` and `plot_timer`: curves of what monitors wrote, on the screen or as a picture."""
+"""`nnrs plot_series` and `plot_timer`: curves of what monitors wrote, on the screen or as a picture.
+
+>>> import pathlib, tempfile
+>>> from nnrs.utils.cli.cli import main
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = pathlib.Path(folder, "loss.series.txt").write_text("9 0.5\\n19 0.25\\n")
+...     main(["plot_series", "-o", f"{folder}/loss.svg", "-t", "Training", f"{folder}/loss.series.txt"])
+...     "svg" in pathlib.Path(folder, "loss.svg").read_text()
+0
+True
+"""
 
 from __future__ import annotations
 

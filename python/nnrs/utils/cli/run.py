@@ -3,6 +3,12 @@
 The script finds the interpreter as `python script.py` would have it: `sys.argv`, `sys.path[0]`, the module `__main__`,
 `SystemExit`, tracebacks that begin in the script. Programs that it starts, with multiprocessing or by themselves, run
 on nnrs, too: a folder on their PYTHONPATH has modules with NNabla's names.
+
+>>> import subprocess
+>>> code = "import nnabla as nn; print(nn.Variable((2, 3)).shape)"
+>>> done = subprocess.run([sys.executable, "-m", "nnrs", "run", "-c", code], capture_output=True, text=True, check=True)
+>>> done.stdout
+'(2, 3)\\n'
 """
 
 from __future__ import annotations

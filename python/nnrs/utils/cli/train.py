@@ -4,6 +4,30 @@ In the folder are `results.nnp` (the best parameters), `results_current_<epoch>.
 `monitoring_report.yml` (cost and errors of each epoch) and `progress.txt` (how far it has come).
 
 Processes that mpirun or torchrun starts train one network together: see `_ranks`.
+
+>>> import os, tempfile, nnrs as nn, nnrs.functions as F, nnrs.parametric_functions as PF, nnrs.solvers as S
+>>> from nnrs.utils.cli.cli import main
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((2, 1))
+>>> loss, solver = F.mean((PF.affine(x, 1) - 1) ** 2), S.Sgd(0.1)
+>>> solver.set_parameters(nn.get_parameters())
+>>> feed = {"network": "net", "dataset": "data", "data_variables": {"x": "x"}, "loss_variables": ["loss"]}
+>>> steps = {"update_interval": 1, "weight_decay": 0.0, "lr_decay": 1.0, "lr_decay_interval": 1}
+>>> data = {"name": "data", "cache_dir": None, "variables": {"x": x}, "batch_size": 2, "shuffle": False}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     with open(f"{folder}/x.csv", "w") as f:
+...         _ = f.write("x\\n1\\n2\\n")
+...     whole = {
+...         "training_config": {"max_epoch": 1, "iter_per_epoch": 2, "save_best": True},
+...         "networks": [{"name": "net", "batch_size": 2, "outputs": {"loss": loss}, "names": {"x": x}}],
+...         "datasets": [{**data, "uri": f"{folder}/x.csv", "no_image_normalization": False}],
+...         "optimizers": [{"name": "sgd", "solver": solver, **feed, **steps}],
+...     }
+...     save(f"{folder}/net.nnp", whole)
+...     main(["train", "-c", f"{folder}/net.nnp", "-o", f"{folder}/results"])
+...     sorted(os.listdir(f"{folder}/results"))
+0
+['monitoring_report.yml', 'network.nntxt', 'progress.txt', 'results.nnp', 'results_current_1.nnp']
 """
 
 from __future__ import annotations

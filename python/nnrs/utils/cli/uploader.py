@@ -1,4 +1,16 @@
-"""`nnrs create_tar`: a csv data set and its files as one archive. `upload`, which sends that away, is not here."""
+"""`nnrs create_tar`: a csv data set and its files as one archive. `upload`, which sends that away, is not here.
+
+>>> import pathlib, tempfile
+>>> from nnrs.utils.cli.cli import main
+>>> with tempfile.TemporaryDirectory() as folder:
+...     for name, text in (("a.csv", "x,y\\nb.csv,1\\n"), ("b.csv", "2\\n")):
+...         _ = pathlib.Path(folder, name).write_text(text)
+...     main(["create_tar", f"{folder}/a.csv", f"{folder}/a.tar"])
+...     with tarfile.open(f"{folder}/a.tar") as tar:
+...         tar.getnames()
+0
+['index.csv', 'data/000000000000_b.csv']
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""The commands `convert` and `dump` as functions."""
+"""The commands `convert` and `dump` as functions.
+
+>>> import tempfile, nnrs as nn, nnrs.functions as F
+>>> from types import SimpleNamespace
+>>> from nnrs.utils.save import save
+>>> x = nn.Variable((8, 3))
+>>> network = {"name": "net", "batch_size": 8, "outputs": {"y": F.relu(x)}, "names": {"x": x}}
+>>> with tempfile.TemporaryDirectory() as folder:
+...     save(f"{folder}/net.nnp", {"networks": [network]})
+...     convert_files(SimpleNamespace(batch_size=4), [f"{folder}/net.nnp"], f"{folder}/net.nntxt")
+...     dump_files(SimpleNamespace(dump_functions=True), [f"{folder}/net.nntxt"])
+True
+  Network: net
+  Network:   Function[  0  ]: Type: ReLU                 Name: @net/ReLU
+True
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 
 class FileKinds(NamedTuple):
-    """Kinds that are read and kinds that are written."""
+    """Kinds that are read and kinds that are written.
+
+    >>> ".h5" in extensions.import_name, ".h5" in extensions.export_name
+    (True, False)
+    """
 
     import_name: list[str]
     export_name: list[str]

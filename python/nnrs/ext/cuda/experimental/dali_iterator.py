@@ -14,6 +14,12 @@ class DaliIterator:
 
     Raises:
         RuntimeError: Always.
+
+    >>> try:
+    ...     DaliIterator(pipeline=None)
+    ... except RuntimeError as error:
+    ...     print(str(error).splitlines()[0])
+    DaliIterator: nnrs does not run DALI's pipelines
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

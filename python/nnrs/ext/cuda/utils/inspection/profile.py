@@ -1,4 +1,16 @@
-"""The clock of `nnrs.utils.inspection.TimeProfiler` on a GPU."""
+"""The clock of `nnrs.utils.inspection.TimeProfiler` on a GPU.
+
+>>> import nnrs as nn, nnrs.functions as F
+>>> try:
+...     timer = CudaEventTimerCallback("cudnn", device_id="0")
+... except RuntimeError:  # no GPU that can be used: the CPU's
+...     timer = CpuTimerCallback("cpu", device_id="0")
+>>> y = F.relu(nn.Variable((2, 3)))
+>>> y.forward(function_pre_hook=timer.pre_hook, function_post_hook=timer.post_hook)
+>>> timer.calc_elapsed_time()
+>>> [(f.name, result["num"]) for f, result in timer.average().items()]
+[('ReLU', 1)]
+"""
 
 from __future__ import annotations
 
