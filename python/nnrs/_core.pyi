@@ -608,8 +608,8 @@ def build_network(
     batch_size: int | None,
     parameters: list[tuple[str, Variable]],
     given: list[tuple[str, Variable]],
-    frozen: set[str],
-    file: str,
+    file: str = "the file",
+    frozen: set[str] = ...,
 ) -> tuple[_Variables, _Variables, _Variables, _Variables]: ...
 def attention(given: dict[str, Any], num_heads: int, dropout: float) -> tuple[Any, Any]: ...
 def scaled_attention(

@@ -269,7 +269,7 @@ fn wrapped(list: Vec<(String, Var)>) -> Variables {
 
 /// The graph of a network: its inputs, outputs, variables and parameters by name.
 #[pyfunction]
-#[pyo3(signature = (function, network, batch_size, parameters, given, frozen, file))]
+#[pyo3(signature = (function, network, batch_size, parameters, given, file="the file", frozen=HashSet::new()))]
 fn build_network(
     py: Python<'_>,
     function: &str,
@@ -277,8 +277,8 @@ fn build_network(
     batch_size: Option<i64>,
     parameters: Vec<(String, PyRef<'_, PyVariable>)>,
     given: Vec<(String, PyRef<'_, PyVariable>)>,
-    frozen: HashSet<String>,
     file: &str,
+    frozen: HashSet<String>,
 ) -> PyResult<(Variables, Variables, Variables, Variables)> {
     let network = from_python("Network", network)?;
     let list = |all: Vec<(String, PyRef<'_, PyVariable>)>| -> HashMap<String, Var> {

@@ -53,7 +53,7 @@ class NnpNetwork:
             check_type(here, "callback", callback, NnpNetworkPass, "a NnpNetworkPass")
             flat, given, frozen = _passed(flat, callback, scope)
         with described_by_a_file(here):
-            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given, frozen, file)
+            made = _core.build_network(here, flat._dict(), batch_size, _parameters(scope), given, file, frozen)
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
