@@ -42,7 +42,7 @@ class Ranks:
                     expected = "a communicator with rank, size and barrier()"
                     raise ArgumentTypeError(message("Checkpoints", "communicator", expected, describe(communicator)))
         is_one_process = isinstance(communicator, DataParallelCommunicator)  # whose size is how many contexts it has
-        self.communicator = None if is_one_process else communicator
+        self.communicator: Any = None if is_one_process else communicator
 
     @property
     def rank(self) -> int:
