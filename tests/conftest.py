@@ -51,12 +51,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             f.write(f"== {report.nodeid} ({report.when})\n{report.longreprtext}\n")
 
 
-def pytest_collection_finish() -> None:
-    """What was collected stays: the tests' own gc.collect() need not walk over it."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a test that passes no more functions, variables and bytes are alive than before it."""
@@ -68,6 +62,13 @@ def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     request.node.funcargs.clear()  # pytest still has what fixtures gave the test
     if request.node.stash.get(PASSED, False):
         leaks.check(before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frozen_past() -> None:
+    """What was collected, and what tests of other files have imported, stays: collections need not walk over it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import tarfile
 from collections.abc import Callable
@@ -224,6 +225,17 @@ def test_classification(run: Run) -> None:
     for wrong in ("-c 2", "-w 0", "-s maybe", "-r2 101", "-m other"):
         with pytest.raises(SystemExit):
             run(command, "-i", "in", "-o", "out", "-m", "padding", *COMMON, *wrong.split())
+
+
+def test_a_full_disk_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def full(path: str, image: np.ndarray) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    os.makedirs("in/a")
+    save("in/a/1.png", np.full((6, 6), 50, np.uint8))
+    monkeypatch.setattr("nnrs.utils.image_utils.imsave", full)
+    assert run("create_image_classification_dataset", "-i", "in", "-o", "out", "-m", "padding", *COMMON) == 1
+    assert "No space left on device" in capfd.readouterr().err and not os.path.exists("out/a.csv")
 
 
 def test_boxes() -> None:

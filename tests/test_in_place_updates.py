@@ -114,3 +114,13 @@ def test_another_function_that_reads_the_array_is_an_error(name, auto):
         b = READERS[name](v)
         (F.sum(b) + F.sum(put([9], [[0]], v))).forward()
     np.testing.assert_array_equal(v.d, [0.5, 1, 1.5])
+
+
+def test_assigning_to_what_was_read_names_itself():
+    with nn.auto_forward():
+        v = nn.Variable.from_numpy_array([[0.0, 1.0]], need_grad=True)
+        y = F.sum(v * v)
+        with pytest.raises(RuntimeError, match=r"__setitem__: argument 'x'.*\n.*x\.d\[key\] = value"):
+            v[0, 1] = 9
+        v.d[0, 1] = 9
+    assert v.d.tolist() == [[0, 9]] and y.d == 1

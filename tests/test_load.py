@@ -82,7 +82,7 @@ def test_optimizers_are_linked(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [".protobuf", ".h5"])
-def test_states_of_solvers_come_back(tmp_path, kind):
+def test_states_of_solvers_come_back(tmp_path, kind, monkeypatch):
     if kind == ".h5":
         pytest.importorskip("h5py")
     contents = nnp_networks.contents()
@@ -99,6 +99,7 @@ def test_states_of_solvers_come_back(tmp_path, kind):
     save(tmp_path / "all.nnp", contents, include_solver_state=True, solver_state_format=kind)
     wanted = {name: (s.t, s.pstate["mean"].d.copy()) for name, s in solver.get_states().items()}
     nn.clear_parameters()
+    monkeypatch.setattr("tempfile.mkdtemp", None)  # also where no temporary file can be made
     found = load(tmp_path / "all.nnp").optimizers["adam"].solver.get_states()
     for name, (t, mean) in wanted.items():
         assert found[name].t == t == 2

@@ -186,6 +186,7 @@ def test_passes_take_out_and_replace():
     net = loaded(change)
     assert net.inputs["x"] == x and net.outputs["y"].shape == (7, 2)
     assert not any(net.variables[name].need_grad for name in nn.get_parameters(grad_only=False))
+    assert not net.outputs["y"].need_grad and not net.outputs["y"].parent.need_grad  # as NNabla 1.39, without a run
 
 
 def test_passes_change_arguments(capsys):

@@ -12,12 +12,12 @@ pub struct UnitTest {
     pub module: &'static str,
     pub name: &'static str,
     pub run: fn(),
-    pub kind: Kind,
+    pub kind: TestKind,
 }
 
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum TestKind {
     Usual,
     /// Runs when asked for by `--ignored`.
     Ignored(&'static str),
@@ -41,7 +41,7 @@ macro_rules! unit_test {
                 module: module_path!(),
                 name: stringify!($name),
                 run: $name,
-                kind: $crate::unit_test::Kind::$kind $(($text))?,
+                kind: $crate::unit_test::TestKind::$kind $(($text))?,
             }
         }
     };
@@ -55,7 +55,7 @@ impl UnitTest {
     /// Nothing where it passes, else why not. The panic itself has been printed.
     fn failure(&self) -> Option<String> {
         let result = catch_unwind(AssertUnwindSafe(self.run));
-        let Kind::Panics(says) = self.kind else { return result.err().map(|_| "it panicked".into()) };
+        let TestKind::Panics(says) = self.kind else { return result.err().map(|_| "it panicked".into()) };
         let Err(panic) = result else { return Some("it did not panic".into()) };
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         (!text.is_some_and(|text| text.contains(says))).then(|| format!("it did not panic with {says:?}"))
@@ -64,7 +64,7 @@ impl UnitTest {
 
 /// What is asked of a program of tests, as `cargo test` passes it on.
 #[derive(Default)]
-struct Asked {
+struct TestOptions {
     filters: Vec<String>,
     skipped: Vec<String>,
     exact: bool,
@@ -74,9 +74,9 @@ struct Asked {
     threads: Option<usize>,
 }
 
-impl Asked {
-    fn parse(args: impl Iterator<Item = String>) -> Result<Asked, String> {
-        let mut asked = Asked { usual: true, ..Asked::default() };
+impl TestOptions {
+    fn parse(args: impl Iterator<Item = String>) -> Result<TestOptions, String> {
+        let mut asked = TestOptions { usual: true, ..TestOptions::default() };
         let mut args = args.flat_map(|a| match a.split_once('=') {
             Some((option, value)) if a.starts_with("--") => vec![option.to_owned(), value.to_owned()],
             _ => vec![a],
@@ -109,7 +109,7 @@ impl Asked {
     }
 
     fn runs(&self, test: &UnitTest) -> bool {
-        if matches!(test.kind, Kind::Ignored(_)) { self.ignored } else { self.usual }
+        if matches!(test.kind, TestKind::Ignored(_)) { self.ignored } else { self.usual }
     }
 
     fn num_threads(&self) -> usize {
@@ -121,7 +121,7 @@ impl Asked {
 
 /// Runs the unit tests of the crate of this name that the program's arguments ask for.
 pub fn main(name: &str) -> ExitCode {
-    let asked = match Asked::parse(std::env::args().skip(1)) {
+    let asked = match TestOptions::parse(std::env::args().skip(1)) {
         Ok(asked) => asked,
         Err(why) => {
             eprintln!("error: {why}");
@@ -151,7 +151,7 @@ pub fn main(name: &str) -> ExitCode {
         }
     });
     for test in &left {
-        if let Kind::Ignored(why) = test.kind {
+        if let TestKind::Ignored(why) = test.kind {
             println!("test {} ... ignored, {why}", test.path());
         }
     }

@@ -112,7 +112,7 @@ type AttributesAsDict = BTreeMap<String, Option<f64>>;
 
 /// Where a file is, or what it holds.
 #[derive(FromPyObject)]
-enum Source {
+enum PathOrBytes {
     Bytes(Vec<u8>),
     Path(PathBuf),
 }
@@ -121,11 +121,11 @@ enum Source {
 #[pyfunction]
 fn read_hdf5(
     py: Python<'_>,
-    source: Source,
+    source: PathOrBytes,
 ) -> PyResult<(Vec<(String, PyNdArray, AttributesAsDict)>, BTreeMap<String, AttributesAsDict>)> {
     let read = || match &source {
-        Source::Bytes(bytes) => hdf5::read(bytes),
-        Source::Path(path) => hdf5::read(&bytes_of(path)?),
+        PathOrBytes::Bytes(bytes) => hdf5::read(bytes),
+        PathOrBytes::Path(path) => hdf5::read(&bytes_of(path)?),
     };
     let found = errors::detached(py, read).map_err(|e| plain(py, e))?;
     let dataset = |d: hdf5::Dataset| (d.name, PyNdArray::new(d.array), d.attributes.into_iter().collect());

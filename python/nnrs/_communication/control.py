@@ -236,11 +236,21 @@ def answer_all(position: str) -> None:
             control._read(position)
 
 
-def left_text(controls: Iterable[Control]) -> str | None:
-    """Who has ended, if somebody has, for one that waits until all have come to `init`."""
-    answer_all("waits in Communicator.init")
-    left = sorted(frozenset().union(*(control.left for control in controls)))
-    return f"{ranks_text(left)} ended without coming to it" if left else None
+class Ended:
+    """Those that have ended while this process waits until all have come to `init`."""
+
+    def __init__(self, controls: Iterable[Control]) -> None:
+        self._controls = list(controls)
+        self._since: float | None = None
+
+    def text(self) -> str | None:
+        """Who has ended, if that is why not all come: who had come before it ended is found within a moment."""
+        answer_all("waits in Communicator.init")
+        left = sorted(frozenset().union(*(control.left for control in self._controls)))
+        if not left:
+            return None
+        self._since = time.monotonic() if self._since is None else self._since
+        return f"{ranks_text(left)} ended without coming to it" if time.monotonic() > self._since + GRACE else None
 
 
 def _leave_all() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._errors import CommunicatorError
 from .channel import Channel
-from .control import GRACE, Control, WatchedTransport, left_text, ranks_text
+from .control import GRACE, Control, Ended, WatchedTransport, ranks_text
 from .transport import Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
@@ -211,12 +211,12 @@ def _new_world(mpi: Any, timeout: float) -> _Link:
 
 def _await(request: Any, roll: _RollCall, timeout: float) -> None:
     """Return when all processes have come to `init`; an error names who has not."""
-    deadline = time.monotonic() + timeout
+    deadline, ended = time.monotonic() + timeout, Ended(link.control for link in _worlds)
     while not request.Test():
         roll.answer()
-        left = left_text(link.control for link in _worlds)
-        if left:
-            raise CommunicatorError(f"Communicator.init: {left}")
+        why = ended.text()
+        if why:
+            raise CommunicatorError(f"Communicator.init: {why}")
         if time.monotonic() > deadline:
             missing = roll.missing()
             who = ranks_text(missing) if missing else "a rank"

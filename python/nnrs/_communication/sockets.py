@@ -15,7 +15,7 @@ import numpy as np
 from .._errors import CommunicatorError
 from . import reductions
 from .channel import Channel
-from .control import GRACE, Control, WatchedTransport, aborted_text, died_text, left_text, ranks_text, say
+from .control import GRACE, Control, Ended, WatchedTransport, aborted_text, died_text, ranks_text, say
 from .mesh import ABORT, WORD, Mesh, as_bytes
 from .rendezvous import Place, meet
 from .transport import Poll, Transport
@@ -70,9 +70,10 @@ class _Process:
         parts = {r: as_bytes(masks[r : r + 1]) for r in range(self.mesh.size)}
         sends, receives = [(r, parts[self.mesh.rank]) for r in others], [(r, parts[r]) for r in others]
         move, deadline = self.mesh.begin(_INIT, self.inits, sends, receives), time.monotonic() + timeout
+        ended = Ended(self.controls)
         while not move.is_over:
             self.mesh.progress()
-            why = self._why_not(sorted(move.wanted), time.monotonic() > deadline, timeout)
+            why = ended.text() or self._why_not(sorted(move.wanted), time.monotonic() > deadline, timeout)
             if why is not None:
                 for control in self.controls[:1]:
                     control.failed = True
@@ -84,9 +85,6 @@ class _Process:
         """Why the others will not come, if so."""
         if self.mesh.aborted:
             return aborted_text(self.mesh.aborted)
-        left = left_text(self.controls)
-        if left:
-            return left
         lost = [r for r in wanted if r in self.mesh.lost]
         if lost:
             return died_text(lost)

@@ -8,10 +8,10 @@
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     save(f"{folder}/net.nnp", {"networks": [network]})
 ...     main(["draw_graph", "-f", "svg", "-o", folder, f"{folder}/net.nnp"])  # doctest: +ELLIPSIS
-...     pathlib.Path(folder, "net.svg").read_text()[:5]
+...     pathlib.Path(folder, "net.svg").read_bytes()[:5]
 /...net.svg
 0
-'<svg '
+b'<svg '
 """
 
 from __future__ import annotations
