@@ -340,7 +340,8 @@ def test_what_cannot_be_run(tmp_path: Path) -> None:
         run_script(str(tmp_path / "a.zip"), [])
     with pytest.raises(FileNotFoundError, match="there is no script ''"):
         run_script("", [])
-    assert cli.main(["run", str(tmp_path / "none.py")]) == 2  # as Python
+    missing = [sys.executable, "-m", "nnrs", "run", str(tmp_path / "none.py")]
+    assert subprocess.run(missing, stderr=subprocess.DEVNULL).returncode == 2  # as Python
     (tmp_path / "b.py").write_bytes(b"x = 1\0")
     with pytest.raises(ValueError, match="zero bytes"):
         run_script(str(tmp_path / "b.py"), [])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-import errno
 import os
+import resource
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -227,15 +229,19 @@ def test_classification(run: Run) -> None:
             run(command, "-i", "in", "-o", "out", "-m", "padding", *COMMON, *wrong.split())
 
 
-def test_a_full_disk_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    def full(path: str, image: np.ndarray) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", path)
-
-    os.makedirs("in/a")
-    save("in/a/1.png", np.full((6, 6), 50, np.uint8))
-    monkeypatch.setattr("nnrs.utils.image_utils.imsave", full)
-    assert run("create_image_classification_dataset", "-i", "in", "-o", "out", "-m", "padding", *COMMON) == 1
-    assert "No space left on device" in capfd.readouterr().err and not os.path.exists("out/a.csv")
+def test_a_full_disk_ends_it(tmp_path: Path) -> None:
+    os.makedirs(tmp_path / "in/a")
+    save(str(tmp_path / "in/a/1.png"), np.full((6, 6), 50, np.uint8))
+    command = ["create_image_classification_dataset", "-i", "in", "-o", "out", "-m", "padding", *map(str, COMMON)]
+    done = subprocess.run(
+        [sys.executable, "-m", "nnrs", *command],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "cannot write 'out/a/1.png': File too large" in done.stderr, done.stderr
+    assert not (tmp_path / "out/a.csv").exists()
 
 
 def test_boxes() -> None:
