@@ -38,7 +38,7 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
 test: tools ## Check formats, lints and types; run all tests, Rust and Python; say what took how long
-	@tools/parts.sh lint-rust build-rust test-rust .venv-test/.installed lint-python test-gpu test-python
+	@tools/parts.sh "-j2 lint-rust .venv-test/.tools" build-rust test-rust .venv-test/.installed lint-python test-gpu test-python
 
 # All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
 test-all: test lint-plain ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
