@@ -166,3 +166,39 @@ pub fn main(name: &str) -> ExitCode {
     );
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
+
+mod tests {
+    use super::*;
+
+    unit_test!(a_test_fails_that_panics_or_does_not_when_it_should);
+    fn a_test_fails_that_panics_or_does_not_when_it_should() {
+        let fails = |run, kind| UnitTest { module: "a", name: "b", run, kind }.failure().is_some();
+        let (panics, passes): (fn(), fn()) = (|| panic!("as {}", "wanted"), || ());
+        assert!(!fails(passes, TestKind::Usual) && fails(panics, TestKind::Usual));
+        assert!(!fails(panics, TestKind::Panics("as wanted")) && fails(panics, TestKind::Panics("another text")));
+        assert!(fails(passes, TestKind::Panics("as wanted")));
+    }
+
+    unit_test!(tests_are_chosen_as_by_cargo);
+    fn tests_are_chosen_as_by_cargo() {
+        let wants = |args: &str, kind| {
+            let asked = TestOptions::parse(args.split_whitespace().map(str::to_owned)).unwrap();
+            let test = UnitTest { module: "a::b", name: "c", run: || (), kind };
+            asked.wants(&test) && asked.runs(&test)
+        };
+        for (args, usual, ignored) in [
+            ("", true, false),
+            ("b::c -q", true, false),
+            ("d", false, false),
+            ("d a", true, false),
+            ("--exact b::c", false, false),
+            ("--exact a::b::c", true, false),
+            ("--skip b", false, false),
+            ("--ignored", false, true),
+            ("--include-ignored --test-threads=3", true, true),
+        ] {
+            assert_eq!((wants(args, TestKind::Usual), wants(args, TestKind::Ignored(""))), (usual, ignored), "{args}");
+        }
+        assert!(TestOptions::parse(["--other".to_owned()].into_iter()).is_err());
+    }
+}

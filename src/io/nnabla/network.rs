@@ -150,13 +150,13 @@ pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
     let mut frozen = vec![];
     let made = build_and_freeze(network, how, &mut frozen);
     if made.is_err() {
-        frozen.iter().for_each(|(v, before): &(Variable, _)| v.set_need_grad(*before));
+        frozen.iter().for_each(|(v, before): &(Variable, bool)| v.set_need_grad(Some(*before)));
     }
     made
 }
 
 /// As [`build`]; gives the parameters that are not trained any more, and whether they were before, also where it fails.
-fn build_and_freeze(network: &Message, how: &Build, frozen: &mut Vec<(Variable, Option<bool>)>) -> Result<Network> {
+fn build_and_freeze(network: &Message, how: &Build, frozen: &mut Vec<(Variable, bool)>) -> Result<Network> {
     let named = |e: Error| e.function(format!("network '{}'", network.text("name")));
     let wiring = Wiring::of(network).map_err(named)?;
     let batch_size = how.batch_size.unwrap_or(network.int("batch_size"));
@@ -170,7 +170,7 @@ fn build_and_freeze(network: &Message, how: &Build, frozen: &mut Vec<(Variable, 
             _ => continue,
         };
         if wiring.is_parameter(name) && (how.frozen)(name) {
-            frozen.push((v.clone(), Some(v.need_grad_state())));
+            frozen.push((v.clone(), v.need_grad_state()));
             v.set_need_grad(Some(false)); // before functions read it: they ask
         }
         v.set_name(name);

@@ -5,7 +5,7 @@
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = pathlib.Path(folder, "loss.series.txt").write_text("9 0.5\\n19 0.25\\n")
 ...     main(["plot_series", "-o", f"{folder}/loss.svg", "-t", "Training", f"{folder}/loss.series.txt"])
-...     "svg" in pathlib.Path(folder, "loss.svg").read_text()
+...     b"svg" in pathlib.Path(folder, "loss.svg").read_bytes()
 0
 True
 """

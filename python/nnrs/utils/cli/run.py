@@ -117,14 +117,16 @@ def _check_module(name: str) -> None:
         raise MissingFileError(f"there is no module {name!r}")
 
 
+class _MissingScriptError(MissingFileError):
+    exit_status = 2  # Python's
+
+
 def _read(path: str) -> bytes:
     try:
         with open(path, "rb") as f:
             source = f.read()
     except FileNotFoundError:
-        missing = MissingFileError(f"there is no script {path!r}")
-        missing.exit_status = 2  # type: ignore[attr-defined]  # Python's
-        raise missing from None
+        raise _MissingScriptError(f"there is no script {path!r}") from None
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read the script {path!r}: {reason(error, path)}") from error
     if b"\0" in source:
