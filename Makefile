@@ -38,7 +38,7 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
 test: tools ## Check formats, lints and types; run all tests, Rust and Python; say what took how long
-	@tools/parts.sh "-j2 lint-rust .venv-test/.tools" build-rust test-rust .venv-test/.installed lint-python test-gpu test-python
+	@tools/parts.sh "-j2 lint-rust .venv-test/.tools" build-rust "-j2 test-rust .venv-test/.installed" lint-python test-gpu test-python
 
 # All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
 test-all: test lint-plain ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
@@ -178,7 +178,8 @@ dist/.built: $(SOURCES) .venv/.tools
 # NVIDIA's compilers are wheels for Linux on x86-64; tests that want them say so where they are not.
 .venv-test/.tools: pyproject.toml tools/cuda-requirements.txt | tools
 	"$(PYTHON)" -m venv .venv-test
-	.venv-test/bin/pip install $(PIP_QUIET) "maturin>=1.14,<2" ruff
+	.venv-test/bin/pip install $(PIP_QUIET) "maturin>=1.14,<2"
+	.venv-test/bin/python tools/extra.py test | .venv-test/bin/pip install $(PIP_QUIET) -r /dev/stdin
 	[ "$$(uname -sm)" != "Linux x86_64" ] || .venv-test/bin/pip install $(PIP_QUIET) --require-hashes -r tools/cuda-requirements.txt
 	@touch $@
 

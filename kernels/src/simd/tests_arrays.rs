@@ -77,38 +77,61 @@ fn bytes<T: Element>(v: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), size_of_val(v)) }
 }
 
-/// The bytes that are due: between integers the low ones, as in C, else what `Element` says.
-fn converted<F: Element, T: Element>(x: F, exact: Option<i128>) -> Vec<u8> {
-    match (exact, T::DTYPE.is_float() || T::DTYPE == DType::Bool) {
-        (Some(v), false) => v.to_le_bytes()[..T::DTYPE.size()].to_vec(),
-        _ => bytes(&[T::from_f64(x.to_f64())]).to_vec(),
-    }
+/// A number of some type: as a float, and exactly where it is an integer; the bytes of the type hold it.
+struct Number {
+    float: f64,
+    exact: Option<i128>,
+    bytes: Vec<u8>,
 }
 
-fn check_convert<F: Element, T: Element>() {
+fn numbers<F: Element>() -> Vec<Number> {
     let values =
         specials().into_iter().chain((-300..300).map(|i| i as f32 * 0.75)).chain((0..999).map(|i| i as f32 * 4.3e6));
-    let x: Vec<F> = values.map(|v| F::from_f64(v as f64 * 1.0001)).collect();
-    let integer = |v: F| (!F::DTYPE.is_float()).then(|| v.to_f64() as i128);
+    let of = |v: f32| {
+        let x = F::from_f64(v as f64 * 1.0001);
+        let float = x.to_f64();
+        Number { float, exact: (!F::DTYPE.is_float()).then_some(float as i128), bytes: bytes(&[x]).to_vec() }
+    };
     // Numbers that f64 cannot hold exactly are tested below.
-    let x: Vec<F> = x.into_iter().filter(|v| integer(*v).is_none_or(|v| v.abs() < 1 << 53)).collect();
-    for n in (0..40).chain([x.len()]) {
-        let mut y = vec![T::default(); n];
-        // SAFETY: both are at least n long.
-        unsafe { convert(y.as_mut_ptr().cast(), T::DTYPE, x.as_ptr().cast(), F::DTYPE, n) };
-        for (x, y) in x.iter().zip(&y) {
-            let both_nan = x.to_f64().is_nan() && y.to_f64().is_nan();
-            let right = bytes(&[*y]) == converted::<F, T>(*x, integer(*x));
-            assert!(both_nan || right, "{} to {}: {x:?} gives {y:?}", F::DTYPE, T::DTYPE);
-        }
+    values.map(of).filter(|x| x.exact.is_none_or(|v| v.abs() < 1 << 53)).collect()
+}
+
+/// The bytes that are due: between integers the low ones, as in C, else what `Element` says; none for a NaN.
+fn converted<T: Element>(x: &Number) -> Option<Vec<u8>> {
+    if let (Some(v), false) = (x.exact, T::DTYPE.is_float() || T::DTYPE == DType::Bool) {
+        return Some(v.to_le_bytes()[..T::DTYPE.size()].to_vec());
     }
+    let y = T::from_f64(x.float);
+    (!y.to_f64().is_nan()).then(|| bytes(&[y]).to_vec())
+}
+
+fn is_nan<T: Element>(v: &[u8]) -> bool {
+    // SAFETY: the bytes of one element, which need not be aligned.
+    unsafe { v.as_ptr().cast::<T>().read_unaligned() }.to_f64().is_nan()
 }
 
 unit_test!(conversions);
 fn conversions() {
     for from in DType::ALL {
+        let x = crate::with_dtype!(from, F => numbers::<F>());
+        let mut all = vec![0u64; x.len()];
+        // SAFETY: no element is larger than eight bytes, which any bytes can be.
+        let all_bytes = unsafe { std::slice::from_raw_parts_mut(all.as_mut_ptr().cast::<u8>(), 8 * x.len()) };
+        all_bytes.chunks_mut(from.size()).zip(&x).for_each(|(all, x)| all.copy_from_slice(&x.bytes));
         for to in DType::ALL {
-            crate::with_dtype!(from, F => crate::with_dtype!(to, T => check_convert::<F, T>()));
+            let want = x.iter().map(|x| crate::with_dtype!(to, T => converted::<T>(x))).collect::<Vec<_>>();
+            for n in (0..40).chain([x.len()]) {
+                let mut y = vec![0u64; n];
+                // SAFETY: both hold n elements of at most eight bytes, and are aligned for any.
+                unsafe { convert(y.as_mut_ptr().cast(), to, all.as_ptr().cast(), from, n) };
+                for ((x, y), want) in x.iter().zip(bytes(&y).chunks(to.size())).take(n).zip(&want) {
+                    let right = match want {
+                        Some(want) => y == want,
+                        None => crate::with_dtype!(to, T => is_nan::<T>(y)),
+                    };
+                    assert!(right, "{from} to {to}: {} gives {y:?}", x.float);
+                }
+            }
         }
     }
 }
