@@ -11,5 +11,6 @@ try:
 except ImportError:  # Python 3.10, whose pip brings it
     from pip._vendor import tomli as tomllib
 
-project = tomllib.loads((pathlib.Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TEXT = (pathlib.Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+project = tomllib.loads(TEXT)["project"]
 print(*project["dependencies"], *project["optional-dependencies"][sys.argv[1]], sep="\n")
