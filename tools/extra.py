@@ -1,6 +1,6 @@
 """Write what an extra of pyproject.toml asks for, a line each, so that pip can fetch it before nnrs is built.
 
-    python tools/extra.py test | pip install -r /dev/stdin
+python tools/extra.py test | pip install -r /dev/stdin
 """
 
 import pathlib
