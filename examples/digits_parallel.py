@@ -124,7 +124,9 @@ def train(args, data, comm):
     gradients = comm.all_reduce_callback([p.grad for p in parameters.values()], PACK_SIZE, division=True)  # (4)
     steps = len(x) // args.batch_size
     losses, hits = [], []
-    with tqdm(range(args.steps or args.epochs * steps), unit="step", disable=comm.rank > 0) as progress:
+    with tqdm(
+        range(args.epochs * steps if args.steps is None else args.steps), unit="step", disable=comm.rank > 0
+    ) as progress:
         for step in progress:
             epoch = step // steps
             solver.set_learning_rate(args.learning_rate * (1 + math.cos(math.pi * epoch / args.epochs)) / 2)
@@ -145,12 +147,20 @@ def train(args, data, comm):
     return held_out
 
 
+def count(text):
+    """An argument that is a number from 1."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--steps", type=int, help="stop after so many batches")
-    parser.add_argument("--batch-size", type=int, default=64, help="of all processes together")
-    parser.add_argument("--slices", type=int, help="parts of the data; by default as many as processes")
+    parser.add_argument("--epochs", type=count, default=30)
+    parser.add_argument("--steps", type=count, help="stop after so many batches")
+    parser.add_argument("--batch-size", type=count, default=64, help="of all processes together")
+    parser.add_argument("--slices", type=count, help="parts of the data; by default as many as processes")
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--context", default="cpu", help="or cudnn, with a GPU for each process")
@@ -166,11 +176,12 @@ def main():
     comm.init()
     context.device_id = str(comm.local_rank)  # on a machine with GPUs each process has one
     nn.set_default_context(context)
-    args.slices = args.slices or comm.size
-    if args.slices % comm.size or args.batch_size % args.slices:
-        sys.exit("--batch-size must be a multiple of --slices, and that one of the number of processes")
-    nn.seed(args.seed)
     data = load_data()
+    args.slices = args.slices or comm.size
+    if args.slices % comm.size or args.batch_size % args.slices or args.batch_size > len(data[0]):
+        rule = f"of --slices and {len(data[0])} at most, and --slices one of the number of processes"
+        sys.exit(f"--batch-size must be a multiple {rule}" if comm.rank == 0 else 1)
+    nn.seed(args.seed)
     loss, accuracy = evaluate(train(args, data, comm), *data[2:], comm)
     if comm.rank == 0:
         print(f"{comm.size} processes, held-out accuracy: {accuracy:.2%} of {len(data[3])} images, loss {loss:.4f}")
@@ -178,7 +189,7 @@ def main():
         nn.save_parameters(str(args.output_dir / "parameters.h5"))
     comm.barrier()
     if accuracy < args.at_least:
-        sys.exit(f"held-out accuracy {accuracy:.2%} is below {args.at_least:.2%}")
+        sys.exit(f"held-out accuracy {accuracy:.2%} is below {args.at_least:.2%}" if comm.rank == 0 else 1)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ checkpoint_training.py is that training; iterators have a file of their own (tes
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -20,6 +21,7 @@ import pytest
 
 import nnrs as nn
 import nnrs.functions as F
+import nnrs.parametric_functions as PF
 import nnrs.solvers as S
 from nnrs import _core
 from nnrs.checkpoint import Checkpoints, StopSignals
@@ -320,6 +322,33 @@ def test_what_does_not_fit_changes_nothing(change, text, tmp_path):
     with pytest.raises(ValueError, match=f"{text}[^$]*the same network"):
         net.points(tmp_path).load()
     assert net.all() == before
+
+
+@pytest.mark.parametrize("scope", [None, "other"])
+def test_a_solver_of_parameters_that_are_not_kept(scope, tmp_path):
+    """Its states alone would come back: a module's parameters are in no scope, and `load` may stand in another."""
+    nn.clear_parameters()
+
+    class Module(nn.Module):
+        def call(self, x):
+            return PF.affine(x, 2)
+
+    module = Module()
+    net = module if scope is None else lambda x: PF.affine(x, 2)
+    net(nn.Variable((1, 3)))
+    parameters = module.get_parameters() if scope is None else nn.get_parameters()
+    solver = S.Adam()
+    solver.set_parameters(parameters)
+    Checkpoints(tmp_path, solver, parameters=parameters).save(1)
+    before = {name: v.d.copy() for name, v in parameters.items()}
+    with nn.parameter_scope(scope) if scope else contextlib.nullcontext():
+        points = Checkpoints(tmp_path, solver)
+        for call, path in ((lambda: points.save(2), "affine/W"), (points.resume, "affine/W")):
+            with pytest.raises(ValueError, match=f"solvers.*the current scope, got one with '{path}'\n  hint"):
+                call()
+        assert not nn.get_parameters(grad_only=False)
+    assert points.steps() == [1] and all((v.d == before[name]).all() for name, v in parameters.items())
+    nn.clear_parameters()
 
 
 def test_iterators_stay_where_parameters_do_not_fit(tmp_path, monkeypatch):

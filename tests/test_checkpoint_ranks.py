@@ -158,6 +158,60 @@ def test_what_one_rank_cannot_load_changes_no_other(call, tmp_path):
     assert all("another rank has failed" in told[rank] for rank in (0, 2)), told
 
 
+@pytest.mark.parametrize("kind", [Plain, Whole])
+def test_what_a_rank_has_otherwise_than_the_first_comes_back_there(kind, tmp_path):
+    """Running statistics of its own batches, say, and a solver's state of what it alone trains."""
+    size = 1000
+
+    def network(communicator, value):
+        same, mine = (nn.Variable.from_numpy_array(np.full(n, value, np.float32)) for n in (size, 2))
+        alone = nn.Variable.from_numpy_array(np.float32([value]), need_grad=True)
+        solver = S.Momentum(0.1)
+        solver.set_parameters({"a/alone": alone})
+        parameters = {"same": same, "mine": mine, "a/alone": alone}
+        return parameters, solver, Checkpoints(tmp_path, solver, parameters=parameters, communicator=communicator)
+
+    def step(parameters, solver, rank):
+        parameters["mine"].d = parameters["mine"].d + rank
+        parameters["a/alone"].g = rank + 1.0
+        solver.update()
+        return [v.d.tolist() for v in parameters.values()]
+
+    def first(communicator):
+        parameters, solver, points = network(communicator, 3)
+        step(parameters, solver, communicator.rank)
+        points.save(1)
+        return step(parameters, solver, communicator.rank)
+
+    def second(communicator):
+        parameters, solver, points = network(communicator, 9)
+        points.resume()
+        return step(parameters, solver, communicator.rank)
+
+    def other_number(communicator):
+        parameters, _, points = network(communicator, 9)
+        points.load(positions=False)
+        return [v.d.tolist() for v in parameters.values()]
+
+    want = on_ranks(3, first, kind)
+    assert want[2][1] == [7.0, 7.0] and want[0][1] == [3.0, 3.0]
+    assert on_ranks(3, second, kind) == want
+    parts = [(tmp_path / f"checkpoint-000000001.rank-{rank}.safetensors").stat().st_size for rank in (1, 2)]
+    assert all((part > 4 * size) == (kind is Plain) for part in parts) or kind is Whole, parts
+    (alone,) = on_ranks(1, other_number, kind)
+    assert alone[:2] == [[3.0] * size, [3.0, 3.0]]
+
+
+def test_ranks_with_parameters_of_other_names_are_told_so(tmp_path):
+    def work(communicator):
+        v = nn.Variable.from_numpy_array([1.0])
+        Checkpoints(tmp_path, parameters={f"v{communicator.rank}": v}, communicator=communicator).save(1)
+
+    errors = on_ranks(2, work)
+    assert all("argument 'parameters': expected the same on all ranks" in str(error) for error in errors), errors
+    assert names(tmp_path) == []
+
+
 def test_ranks_that_mean_other_steps_are_told_so(tmp_path):
     def work(communicator):
         rank = Rank(communicator, tmp_path)

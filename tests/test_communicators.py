@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 
@@ -193,7 +195,7 @@ class OneProcess:
 )
 def test_a_launcher_that_starts_no_mpi(monkeypatch, name, hint):
     monkeypatch.setenv(name, "2")
-    monkeypatch.setattr(launch, "_mpi4py", lambda started: OneProcess)
+    monkeypatch.setattr(launch, "_mpi4py", lambda started, timeout: OneProcess)
     with pytest.raises(C.CommunicatorError, match=f"expected 2 processes, as.*\n.*{hint}"):
         C.MultiProcessCommunicator(CPU).init()
 
@@ -211,6 +213,37 @@ def test_mpirun_counts_before_torchrun():
             C.CommunicatorError, match=f"argument '{name}': expected the number of processes, got 'many'"
         ):
             launch.launched({name: "many"})
+
+
+@pytest.mark.parametrize(
+    "members", [{"size": 0}, {"size": "2"}, {"rank": 1}, {"size": 2, "rank": -1}, {"local_rank": "x"}]
+)
+def test_a_transport_that_is_of_no_process(members):
+    transport = C.Alone()
+    for name, value in members.items():
+        setattr(transport, name, value)
+    with pytest.raises((ValueError, TypeError), match=f"Alone: argument '{list(members)[-1]}': expected"):
+        C.Communicator(transport)
+
+
+def test_a_move_without_an_answer_is_an_error():
+    """It would be taken for one that is over: the sum would be of what is not there yet."""
+
+    class Forgetful(ThreadTransport):
+        def all_to_all(self, send, cuts, received):
+            super().all_to_all(send, cuts, received)
+
+    def work(comm):
+        with pytest.raises(TypeError, match=r"Forgetful: expected moves that give a function, .* got NoneType None"):
+            comm.all_reduce(nn.NdArray.from_numpy_array(np.ones(100000)))
+
+    run_threads(2, work, lambda t: Forgetful(t.board, t.rank, t.size))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_communicator_is_not_copied(copied):
+    with pytest.raises(TypeError, match="Communicator: no copy and no pickle"):
+        copied(C.Communicator())
 
 
 def test_a_gpu_context_with_others_wants_nccl(monkeypatch):

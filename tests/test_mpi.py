@@ -47,3 +47,7 @@ def test_many_random_programs_are_numpys():
 def test_many_backward_runs_that_fail_on_some(size):
     assert mpirun(size, "failed_runs", size, 400, timeout=600).count("is well") == size
     assert mpirun(size, "failed_runs_in_threads", size + 10, 400, timeout=600).count("is well") == size
+
+
+def test_a_program_that_a_rank_starts_is_no_rank():
+    assert mpirun(2, "child").count("is well") == 2

@@ -41,8 +41,14 @@ def test_two_processes_are_one_with_the_same_batches(tmp_path, start):
         np.testing.assert_allclose(two[name], values, atol=5e-3 * max(1, abs(values).max()), err_msg=name)
 
 
-def test_what_does_not_divide_is_said():
+@pytest.mark.parametrize(("arguments", "status", "says"), [
+    (["--slices", "3"], 1, "--batch-size must be a multiple of --slices"),
+    (["--batch-size", "3000"], 1, "1437 at most"),
+    (["--steps", "0"], 2, "argument --steps: invalid count value: '0'"),
+    (["--epochs", "-1"], 2, "argument --epochs: invalid count value: '-1'"),
+])  # fmt: skip
+def test_arguments_that_train_nothing_are_refused(arguments, status, says, tmp_path):
     pytest.importorskip("tqdm")
-    command = [sys.executable, str(EXAMPLE), "--slices", "3"]
+    command = [sys.executable, str(EXAMPLE), *arguments, "--output-dir", str(tmp_path / "out")]
     done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=60)
-    assert done.returncode == 1 and "--batch-size must be a multiple of --slices" in done.stderr
+    assert done.returncode == status and says in done.stderr and not (tmp_path / "out").exists()

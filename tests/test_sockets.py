@@ -66,3 +66,7 @@ def test_torchrun_starts_them_again():
     )
     assert done.returncode == 0 and done.stdout.count("is well after 1 restart") == 2, done
     assert "rank 1 ended all processes: ValueError: only once" in done.stderr, done
+
+
+def test_a_program_that_a_rank_starts_is_no_rank():
+    assert run(2, "child").count("is well") == 2

@@ -7,10 +7,11 @@ beside, then renamed, and what is cut short, changed or of another kind is told 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,19 @@ def _values(array: NdArray) -> np.ndarray:
     if found.dtype.kind != "V":
         return found
     return (found.view("<u2").astype(np.uint32) << 16).view(np.float32)
+
+
+def digest(array: NdArray) -> list[float]:
+    """Three numbers, below 2**16, that stand for an array's type, shape and values."""
+    values = np.ascontiguousarray(_values(array))
+    found = hashlib.blake2b(f"{_type_name(array)} {array.shape}".encode(), digest_size=6)
+    found.update(values.reshape(-1).view(np.uint8))
+    return [float(v) for v in np.frombuffer(found.digest(), np.uint16)]
+
+
+def names_number(names: Iterable[Any]) -> int:
+    """The same for the same names in one order."""
+    return int.from_bytes(hashlib.blake2b(repr(list(names)).encode(), digest_size=7).digest(), "big")
 
 
 class _Unpacker:

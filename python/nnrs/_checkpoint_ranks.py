@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from ._core import NdArray
 from ._errors import ArgumentError, ArgumentTypeError, FileError, describe, message
@@ -90,6 +92,15 @@ class Ranks:
         if error is not None:
             raise error
         return found
+
+    def same_as_first(self, digests: Iterable[Sequence[float]], count: int) -> list[bool]:
+        """Which of so many digests, of three numbers each, are the first rank's; none where no `bcast` can tell."""
+        if not hasattr(self.communicator, "bcast"):
+            return [False] * count
+        mine = np.array(list(digests)).reshape(count, 3)
+        told = NdArray.from_numpy_array(mine)
+        self.communicator.bcast([told], 0)
+        return [bool(same) for same in (told.data == mine).all(axis=1)]
 
     def agreed(self, find: Callable[[], int | None]) -> int | None:
         """The first rank's answer, where the communicator has `bcast`; else each rank's own."""

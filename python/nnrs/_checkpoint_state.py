@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _core, _random_state
@@ -63,14 +63,37 @@ class TrainingState:
     def _parameters(self) -> Mapping[str, Any]:
         return get_parameters(grad_only=False) if self._given is None else self._given
 
+    def _check_kept(self, function: str, kept: Mapping[str, Any]) -> None:
+        """An error if a solver has other parameters: its states would be brought back without them."""
+        arrays = {v.data for v in kept.values()}
+        for name, solver in self._solvers.items():
+            for parameter, v in solver.get_parameters().items():
+                if v.data not in arrays:
+                    where = "the current scope" if self._given is None else "the dict of parameters"
+                    hint = "Checkpoints(..., parameters=module.get_parameters(grad_only=False)) keeps a module's"
+                    expected = f"a solver whose parameters are all in {where}"
+                    text = message(function, f"solvers[{name!r}]", expected, f"one with '{parameter}'", hint)
+                    raise ParameterError(text)
+
     # --- taking -------------------------------------------------------------------------------------------------------
 
     def common(self) -> dict[str, Any]:
         """What is the same on all ranks."""
+        parameters = self._parameters()
+        self._check_kept("save", parameters)
         return {
-            "parameters": {name: (v.data, bool(v.need_grad)) for name, v in self._parameters().items()},
+            "parameters": {name: (v.data, bool(v.need_grad)) for name, v in parameters.items()},
             "solvers": {name: _solver_state(solver) for name, solver in self._solvers.items()},
         }
+
+    def arrays(self) -> dict[tuple[str, ...], NdArray]:
+        """The arrays of `common`, by where they are in it."""
+        common = self.common()
+        found = {("parameters", name): array for name, (array, _) in common["parameters"].items()}
+        for name, solver in common["solvers"].items():
+            for parameter, (_, arrays) in solver["states"].items():
+                found.update({("solvers", name, parameter, key): array for key, array in arrays.items()})
+        return found
 
     def own(self) -> dict[str, Any]:
         """What is a rank's own."""
@@ -87,6 +110,8 @@ class TrainingState:
         try:
             parameters, solvers = contents["parameters"], contents["solvers"]
             own = contents["own"] if positions else None
+            for path, array in contents.get("differing", ()):
+                _put(path, array, parameters, solvers)
             self._check_parameters(parameters)
             self._check_solvers(solvers)
             if own is not None:
@@ -134,6 +159,7 @@ class TrainingState:
         more = [name for name in found if name not in mine]
         if self._given is not None and more:
             raise ParameterError(message("load", "path", f"there is no parameter '{more[0]}' here", hint=_SCRIPT))
+        self._check_kept("load", mine)
 
     def _check_solvers(self, found: Mapping[str, Any]) -> None:
         if set(found) != set(self._solvers):
@@ -170,6 +196,17 @@ class TrainingState:
                 self._given[name].need_grad = grad
         for name, solver in self._solvers.items():
             _set_solver(solver, solvers[name])
+
+
+def _put(path: Sequence[str], array: Any, parameters: dict[str, Any], solvers: Mapping[str, Any]) -> None:
+    """Take a rank's own array for the first one's."""
+    match path:
+        case ("parameters", name):
+            parameters[name] = (array, parameters[name][1])
+        case ("solvers", name, parameter, key):
+            solvers[name]["states"][parameter][1][key] = array
+        case _:
+            raise ValueError(f"an array for {path!r}")
 
 
 def _solver_state(solver: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from .function import Info, PythonFunction
 __all__ = [
     "Checked",
     "Context",
+    "Deadline",
     "Error",
     "Function",
     "ModeScope",
@@ -522,6 +523,14 @@ class ModeScope:
         cls, get: Callable[[], Any], set: Callable[[Any], Any], make: Callable[[], tuple[Any, Any]]
     ) -> Self: ...
     def __enter__(self) -> Any: ...
+    def __exit__(self, _kind: Any, _error: Any, _traceback: Any, /) -> None: ...
+
+@final
+class Deadline:
+    """A block that ends the process, with a text and status 1, where it takes longer than so many seconds."""
+
+    def __new__(cls, seconds: float, text: str) -> Self: ...
+    def __enter__(self) -> None: ...
     def __exit__(self, _kind: Any, _error: Any, _traceback: Any, /) -> None: ...
 
 @final

@@ -95,7 +95,8 @@ class Checkpoints:
         keep: How many checkpoints stay, the whole ones of the largest steps; None for all.
         communicator: In a run of several processes what joins them: an object with `rank`, `size` and `barrier()`.
             All call `save` and `load` at the same steps and see the same folder. The first writes parameters and
-            solvers, which all read; each keeps its own positions and random state.
+            solvers, which all read; each keeps its own positions and random state, and where its parameters and states
+            are others (running statistics of batches of its own, say), those.
 
     Save between the updates, when no gradients are held that the next one needs. A checkpoint changes nothing in
     the run that makes it.
@@ -120,9 +121,8 @@ class Checkpoints:
             raise ArgumentError(message(here, "folder", "a path without zero bytes", repr(self._folder)))
         self._keep = None if keep is None else check_integer(here, "keep", keep, 1)
         self._ranks = Ranks(communicator)
-        self._known: dict[
-            int, tuple[tuple[int, int] | None, bool]
-        ] = {}  # when a step's file was looked at; is it whole
+        # When a step's file was looked at, and whether it is whole.
+        self._known: dict[int, tuple[tuple[int, int] | None, bool]] = {}
         self._state = _checkpoint_state.TrainingState(
             _named(here, "solvers", solvers),
             _named(here, "iterators", iterators),
@@ -174,19 +174,23 @@ class Checkpoints:
         Raises:
             OSError: If a file cannot be written; by all ranks, if it is one rank's.
             TypeError: If a value is of another kind.
+            ValueError: If a solver has a parameter that is not among those kept.
         """
         ranks = self._ranks
         step = ranks.unless_one_fails(lambda: _step("save", step), int, "save", "step")
         path = self.path(step)
         if ranks.size == 1:
             self._write_first(step, values, {})
-        elif ranks.rank == 0:
+            return path
+        arrays = ranks.unless_one_fails(self._state.arrays, files.names_number, "save", "parameters")
+        is_same = ranks.same_as_first(map(files.digest, arrays.values()), len(arrays))
+        if ranks.rank == 0:
             with ranks.both_barriers() as between:
                 own = self._state.own()
                 between.wait()
                 self._write_first(step, values, self._stamps_of_parts(step), own)
         else:
-            self._write_part(step)
+            self._write_part(step, [item for item, same in zip(arrays.items(), is_same, strict=True) if not same])
         return path
 
     def _write_first(
@@ -203,13 +207,13 @@ class Checkpoints:
         with self._folder_errors("save", "make"):
             os.makedirs(self._folder, exist_ok=True)
 
-    def _write_part(self, step: int) -> None:
-        """Write what is a rank's own; whether the first rank has taken note of it is in its file afterwards."""
+    def _write_part(self, step: int, differing: list[tuple[tuple[str, ...], Any]]) -> None:
+        """Write what is a rank's own, and what differs from the first one's; whether the first rank has taken note of it is in its file afterwards."""
         rank, path = self._ranks.rank, self._part(step, self._ranks.rank)
         with self._ranks.both_barriers():
             try:
                 self._make_folder()
-                contents = {"own": self._state.own()}
+                contents = {"own": self._state.own(), "differing": differing}
                 stamp = {"step": step, "rank": rank, "mark": os.urandom(8).hex()}  # no two have one checksum
                 checksum = files.write("save", path, contents, stamp)
             except BaseException:
@@ -292,7 +296,7 @@ class Checkpoints:
             if found != stamp["parts"][str(rank)]:
                 raise FormatError(message("load", "path", f"rank {rank}'s file belongs to another save than {path!r}"))
             if rank == self._ranks.rank:
-                contents["own"] = part["own"]
+                contents.update(own=part["own"], differing=part["differing"])
         return contents, stamp, checksum
 
     def load(self, path: str | os.PathLike[str] | None = None, *, positions: bool = True) -> Resumed:

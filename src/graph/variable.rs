@@ -395,7 +395,7 @@ impl VarNode {
 
     /// Drops the data if it can be computed again and is observed by the `own` handles of the caller alone.
     fn shed(&self, own: u32) {
-        if !self.sheds.load(Relaxed) || self.observed_beyond(own).data {
+        if !self.sheds.load(Relaxed) || self.observed_beyond(own).data || self.lock().keeps_data() {
             return;
         }
         let storage = self.data().storage();

@@ -10,6 +10,7 @@ mod composed;
 mod context;
 mod convert;
 mod cuda;
+mod deadline;
 mod errors;
 mod files;
 pub(crate) mod finish;
@@ -43,6 +44,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<context::PyContext>()?;
     m.add_class::<function::PyGraphFunction>()?;
     m.add_class::<mode_scope::ModeScope>()?;
+    m.add_class::<deadline::Deadline>()?;
     m.add_function(wrap_pyfunction!(checked::call_stand_ins_by, m)?)?;
     m.add("Checked", m.py().get_type::<checked::Checked>())?;
     call::register(m)?;

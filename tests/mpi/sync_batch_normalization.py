@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import numpy as np
@@ -74,7 +75,23 @@ def main():
         total = nn.NdArray.from_numpy_array(np.float64(losses))
         comm.all_reduce(total)
         near(total.data, wl)
+    check_running_once(comm, x[own])
     print(f"rank {r} is well")
+
+
+def check_running_once(comm, own):
+    """The running statistics are moved once a step, however what is behind them is computed again."""
+    for auto, again in itertools.product((False, True), repeat=2):
+        nn.clear_parameters()
+        image = nn.Variable.from_numpy_array(own, need_grad=True)
+        with nn.recompute(again), nn.auto_forward(auto):
+            y = F.sum(F.tanh(F.exp(PF.sync_batch_normalization(F.mul_scalar(image, 1), comm))))
+        if not auto:
+            y.forward(clear_no_need_grad=True)
+        mean = nn.get_parameters(grad_only=False)["bn/mean"]
+        before = mean.d.copy()
+        y.backward(clear_buffer=True)
+        assert np.abs(before).max() > 0 and (mean.d == before).all(), (auto, again)
 
 
 main()

@@ -68,6 +68,11 @@ class Communicator(Membership):
         super().__init__(transport, check_flag("Communicator", "deterministic", deterministic))
         self._host, self._devices = HostExchange(self._deterministic), DeviceExchange(self._deterministic)
 
+    def __reduce__(self) -> Any:
+        raise ArgumentTypeError(
+            message(self.name, None, "no copy and no pickle: it is this process's place in a group")
+        )
+
     # --- collectives --------------------------------------------------------------------------------------------------
 
     def all_reduce(self, data: Arrays, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:

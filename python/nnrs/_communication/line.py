@@ -19,7 +19,7 @@ from .._interrupts import is_of_handler
 from .agreement import DisagreementError, Notice, agree, notice_text
 from .open_runs import OpenCallback, OpenRun, OpenRuns, RunCounts, name_communicator, runs_here
 from .reductions import Steps, thread
-from .transport import Alone, Call, Poll, Transport
+from .transport import Alone, Call, Poll, Transport, checked_move
 
 # Lets others run and comes back at once; time.sleep(0) takes a tenth of a millisecond on some systems.
 _give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
@@ -356,7 +356,7 @@ class Line:
         try:
             while first.move is None or first.move():
                 first.move = None
-                first.move = next(first.steps)
+                first.move = checked_move(first.transport, next(first.steps))
         except StopIteration:
             return True
         except BaseException as error:

@@ -41,7 +41,7 @@ class Membership:
         self._registered: list[tuple[Context, dict[str, Variable]]] = []
         self._line = Line()
         self._groups: dict[str, Member] = {}
-        self._use(Alone() if transport is None else transport)
+        self._use(Alone() if transport is None else _checked(transport))
 
     def _use(self, transport: Transport) -> None:
         self._groups = {}
@@ -194,6 +194,16 @@ class Membership:
     def _settled(self, said: str, t: Transport) -> str:
         """What processes compare of a collective, with the settings of the communicator."""
         return f"{said}, deterministic={self._deterministic}, by {t.name}"
+
+
+def _checked(transport: Transport) -> Transport:
+    """A transport whose members say who it is of: a user may have written it."""
+    here, size = type(transport).__name__, transport.size
+    check_integer(here, "size", size, 1)
+    for name in ("rank", "local_rank"):
+        if not 0 <= _rank(here, name, getattr(transport, name)) < size:
+            raise ArgumentError(message(here, name, f"from 0 and below size ({size})", getattr(transport, name)))
+    return transport
 
 
 def _rank(here: str, argument: str, value: Any) -> int:

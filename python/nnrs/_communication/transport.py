@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._errors import UnsupportedError, message
+from .._errors import ArgumentTypeError, UnsupportedError, describe, message
 
 Poll = Callable[[], bool]
 """Asked again and again until it says that a move is over; to ask is what moves it on. It may be asked once more."""
@@ -124,6 +124,14 @@ class Alone(Transport):
 
     def subset(self, ranks: Sequence[int], name: str) -> Transport | None:
         return Alone() if ranks else None
+
+
+def checked_move(t: Transport, move: Any) -> Poll:
+    """What a transport gave, which may be a user's; an error if it is no `Poll`: that would be taken for `done`."""
+    if not callable(move):
+        expected = "moves that give a function, which says whether they are over (`done` where they wait)"
+        raise ArgumentTypeError(message(type(t).__name__, None, expected, describe(move)))
+    return move  # type: ignore[no-any-return]
 
 
 def even_cuts(count: int, parts: int) -> list[int]:
