@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -349,6 +350,25 @@ def test_h5_files_without_an_index(tmp_path):
         f.create_group("z")
     with pytest.raises(ValueError, match="more.h5"):
         read_all(folder)
+
+
+@pytest.mark.parametrize("kind", ["npy", "h5"])
+def test_an_index_that_claims_more_samples_than_bytes(kind, tmp_path):
+    """Memory for their order is not taken."""
+    if kind == "h5":
+        pytest.importorskip("h5py")
+    folder = copy_of(f"cache_{kind}_source", tmp_path)
+    index = folder / "cache_index.csv"
+    first, *others = index.read_text().splitlines()
+    for count in (10**8, 10**11):
+        index.write_text("\n".join([f"{first.split(',')[0]},{count}", *others]))
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match=r"samples at most, by its size, got 10+"):
+                data_iterator_cache(str(folder), 8)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 22
+        finally:
+            tracemalloc.stop()
 
 
 # --- reading in advance -----------------------------------------------------------------------------------------------

@@ -604,3 +604,24 @@ def test_a_callback_that_raises_loses_no_batch(use_thread):
                 failures += 1
     assert seen == [[0, 1], [2, 3]] * 3
     assert failures == 1 and it.epoch >= 2
+
+
+def test_what_scripts_read_of_an_iterator():
+    """NNabla's attributes, by which they slice: `iterator.slice(iterator._rng, ...)`."""
+    rng = np.random.RandomState(2)
+    with data_iterator_simple(lambda i: (np.array([i]),), 10, 4, shuffle=True, rng=rng) as d:
+        assert (d._size, d._data_source.size, list(d._variables), d._batch_size) == (10, 10, ["x0"], 4)
+        with d.slice(rng=d._rng, slice_start=2, slice_end=6) as part:
+            assert part.size == 4 and part.next()[0].shape == (4, 1)
+
+
+def test_a_dataset_of_no_file(tmp_path):
+    """`nnabla.utils.load._create_dataset`, which nnabla-nas calls."""
+    from nnrs.utils.load import _create_dataset
+
+    (tmp_path / "d.csv").write_text("x:data,y:label\n" + "".join(f"{i},{i % 2}\n" for i in range(6)))
+    made = _create_dataset(str(tmp_path / "d.csv"), 2, False, True, "", False, False, True, 313)
+    assert (made.uri, made.cache_dir, made.normalize) == (str(tmp_path / "d.csv"), "", False)
+    with made.data_iterator() as d:
+        assert d.size == 6 and [v.ravel().tolist() for v in d.next()] == [[0, 1], [0, 1]]
+    assert _create_dataset("d.csv", 2, False, False, None, False, False, False, 0).data_iterator is None

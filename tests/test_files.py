@@ -349,6 +349,27 @@ def test_atomic_path_keeps_permissions_and_links(tmp_path):
     assert link.is_symlink() and real.read_text() == "made"
 
 
+def test_h5_behind_a_block_of_the_users(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "p.h5", "w", userblock_size=1024) as f:
+        f.create_dataset("a/w", data=np.arange(6.0).reshape(2, 3), compression="gzip")
+    with open(tmp_path / "p.h5", "r+b") as file:
+        file.write(b"the user's own")
+    nn.load_parameters(tmp_path / "p.h5")
+    assert nn.get_parameters()["a/w"].d.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("options", [{"compression": "lzf"}, {"chunks": (1, 3)}, {"maxshape": (None, 3)}])
+def test_h5_of_newer_forms_says_how_to_write_it_again(options, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "p.h5", "w", libver="latest") as f:
+        f.create_dataset("w", data=np.ones((2, 3)), **options)
+    with pytest.raises(
+        ValueError, match="parameter 'w': .* is not read: write the file again, with h5py, without libver"
+    ):
+        nn.load_parameters(tmp_path / "p.h5")
+
+
 def test_files_need_no_h5py(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     make([("a", np.ones(2), True)])

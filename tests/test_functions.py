@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -69,6 +70,20 @@ def runs_forward(target: Target, type_config: str) -> None:
         close(target, got, expected, type_config)
     if not target.case.mutates:
         same([v.d for v in values if v is not None], [x for x in inputs if x is not None])
+
+
+@pytest.mark.skipif(h.ORACLE, reason="NNabla makes no functions of lists of inputs")
+@walk()
+def test_made_again_by_what_it_says_of_itself(target: Target) -> None:
+    """`f.info` has what NNabla's maker of that type takes, and the function that this makes gives as many outputs."""
+    with scope("float"):
+        f = target.call([h.variable(x) for x in target.inputs("float")])[0].parent
+        make = getattr(nn.function, f.info.type_name)
+        assert list(f.info.args) == list(inspect.signature(make).parameters)[1:]
+        made = make(nn.get_current_context(), **f.info.args)(*f.inputs, n_outputs=len(f.outputs))
+    made = list(made) if isinstance(made, (tuple, list)) else [made]
+    assert [y.shape for y in made] == [y.shape for y in f.outputs]
+    assert str(made[0].parent.info.args) == str(f.info.args)  # a NaN is no other one
 
 
 def wants_grad(case: Any) -> bool:

@@ -324,7 +324,7 @@ def test_minmax_auto_scale():
         (np.zeros((3, 9, 9)), {}, ValueError, "channel_first=True takes"),
         (np.full((2, 2), -0.1), {}, ValueError, "values from 0 to 1"),
         (np.full((2, 2), 1.1), {}, ValueError, "values from 0 to 1"),
-        (np.full((2, 2), np.nan), {}, ValueError, "values from 0 to 1"),
+        (np.full((2, 2), np.inf), {}, ValueError, "values from 0 to 1"),
         (np.zeros((2, 2)), {"auto_scale": False}, ValueError, "'auto_scale'"),
         (np.zeros((2, 2), np.uint16), {}, ValueError, "as_uint16=True"),
         (RGB, {"quality": 3}, TypeError, "argument 'quality'"),
@@ -337,6 +337,11 @@ def test_what_cannot_be_written(img, options, kind, match, tmp_path):
     assert isinstance(caught.value, nn.Error)
     assert (tmp_path / "a.png").read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_pixel_that_is_not_a_number_is_black(backend, tmp_path):
+    imsave(tmp_path / "a.png", np.array([[0.0, np.nan, 1.0]]))
+    assert imread(tmp_path / "a.png", grayscale=True).tolist() == [[0, 0, 255]]
 
 
 def test_where_nothing_can_be_written(backend, tmp_path):

@@ -211,6 +211,16 @@ def test_an_image_of_one_value_is_black(folder, saved):
     assert saved["000000-000.png"].tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize("kind", [M.MonitorImage, M.MonitorImageTile])
+def test_numbers_that_are_not_finite_end_no_training(kind, folder, saved):
+    """A NaN is black, an infinite number the end of the scale; the others keep theirs."""
+    x = np.array([[[[0.0, 5.0, np.nan, 10.0, np.inf, -np.inf]]]])
+    kind("i", folder, num_images=1).add(0, x)
+    (image,) = saved.values()
+    assert np.nan_to_num(image.ravel()).tolist()[:6] == [0, 0.5, 0, 1, 1, 0]
+    kind("j", folder, num_images=1).add(0, np.full((1, 1, 2, 2), np.nan))
+
+
 def test_tiled_images(folder, saved, caplog):
     caplog.set_level(logging.INFO)
     images = M.MonitorImageTile("i", folder, interval=10, num_images=3)

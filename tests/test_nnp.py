@@ -189,6 +189,53 @@ def test_passes_take_out_and_replace():
     assert not net.outputs["y"].need_grad and not net.outputs["y"].parent.need_grad  # as NNabla 1.39, without a run
 
 
+def test_a_pass_fixes_the_parameters_of_its_own_network():
+    """A fixed teacher and a student of one file; the scope has the flags of the network made last, as in NNabla."""
+    _, _, contents = small()
+    file = io.BytesIO()
+    save(file, contents)
+    nn.clear_parameters()
+    loader, fix = NnpLoader(file, extension=".nnp"), NnpNetworkPass()
+    fix.fix_parameters()
+
+    def flags(net):
+        return {net.variables[name].need_grad for name in nn.get_parameters(grad_only=False)}
+
+    teacher = loader.get_network("net", 2, callback=fix)
+    assert flags(teacher) == {False} and not nn.get_parameters()
+    student = loader.get_network("net", 2)
+    assert (flags(teacher), flags(student)) == ({False}, {True}) and len(nn.get_parameters()) == 4
+    again = loader.get_network("net", 2, callback=fix)
+    assert (flags(student), flags(again)) == ({True}, {False}) and not nn.get_parameters()
+    for name, v in student.variables.items():
+        if name in nn.get_parameters(grad_only=False):
+            v.d = 7
+            assert (teacher.variables[name].d == 7).all(), name
+    teacher.inputs["x"].d = student.inputs["x"].d = 1
+    loss = F.sum(student.outputs["y"] - teacher.outputs["y"])
+    loss.forward()
+    loss.backward()
+    assert any(v.g.any() for v in student.variables.values() if v.parent is None and v.need_grad)
+
+
+def test_names_go_depth_first_as_nnablas():
+    """Of two branches the first one's functions have the first numbers (NNabla 1.39, asked)."""
+    x = nn.Variable((2, 3, 8, 8))
+    a = F.relu(PF.convolution(x, 4, (3, 3), pad=(1, 1), name="a1"))
+    a = PF.convolution(a, 5, (3, 3), pad=(1, 1), name="a2")
+    y = F.concatenate(a, PF.convolution(x, 6, (1, 1), name="b1"), axis=1)
+    file = io.BytesIO()
+    save(file, {"networks": [{"name": "n", "batch_size": 2, "outputs": {"y": y}, "names": {"x": x}}]})
+    for name, maps in (("@n/Convolution_out", 4), ("@n/Convolution_out_1", 5)):
+        change = NnpNetworkPass()
+        change.use_up_to(name)
+        net = NnpLoader(file, extension=".nnp").get_network("n", 1, callback=change)
+        assert name in net.outputs and net.variables[name].shape[1] == maps
+    seen = []
+    y.visit(lambda f: seen.append(f.outputs[0].shape[1]))
+    assert seen == [4, 4, 5, 6, 11]
+
+
 def test_passes_change_arguments(capsys):
     x = nn.Variable((2, 3, 8, 8))
     h = PF.batch_normalization(PF.convolution(x, 4, (3, 3), name="c"), name="bn")

@@ -192,7 +192,7 @@ def test_u_of_spectral_norm_moves_once_where_forward_runs_again() -> None:
 
 def test_makers_take_the_arguments_of_the_functions() -> None:
     ctx, x, own = nn.get_current_context(), nn.Variable((4, 6)), [nn.Variable((1, 6)) for _ in range(4)]
-    rest = (False, False, False)
+    rest = (False, False)
     assert nn.function.BatchNormalization(ctx, [1], 0.9, 1e-5, True, *rest)(x, *own).shape == (4, 6)
     assert nn.function.GroupNormalization(ctx, 3, 1, [0], 1e-5, *rest)(x, *own[:2]).shape == (4, 6)
     assert nn.function.SpectralNorm(ctx, 0, 1, 1e-12, False, False)(x, nn.Variable((4,))).shape == (4, 6)

@@ -52,12 +52,13 @@ class MonitorImage:
         make_folder(here, self.save_dir)
 
     def default_normalize_method(self, x: np.ndarray) -> np.ndarray:
-        """`x` from 0 (its least value) to 1 (its greatest); zeros if all are the same."""
-        low, high = x.min(), x.max()
+        """`x` from 0 (its least finite value) to 1 (its greatest); zeros if all are the same. A NaN stays."""
+        finite = x[np.isfinite(x)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0, 0)
         if low == high:
             return np.zeros(x.shape, np.result_type(x, np.float32))
         scaled: np.ndarray = (x - low) / (high - low) if x.dtype.kind == "f" else (x - float(low)) / (float(high) - low)
-        return scaled
+        return scaled.clip(0, 1)
 
     def add(self, index: int, var: Any) -> None:
         """Write images of a batch, if it is time.

@@ -208,7 +208,10 @@ class Checkpoints:
             os.makedirs(self._folder, exist_ok=True)
 
     def _write_part(self, step: int, differing: list[tuple[tuple[str, ...], Any]]) -> None:
-        """Write what is a rank's own, and what differs from the first one's; whether the first rank has taken note of it is in its file afterwards."""
+        """Write what is a rank's own, and what differs from the first one's.
+
+        Whether the first rank has taken note of it is in that one's file afterwards.
+        """
         rank, path = self._ranks.rank, self._part(step, self._ranks.rank)
         with self._ranks.both_barriers():
             try:

@@ -52,10 +52,26 @@ def maker_of(type_name: str) -> Callable[..., FunctionCall] | None:
     if type_name in _GRAPHS:
         function, parameters = _GRAPHS[type_name]
         return _maker(type_name, function, parameters.split())
-    for entry in _core.registry():
-        if entry["class_name"] == type_name:
-            return _maker(type_name, entry["name"], [arg[0] for arg in entry["args"]])
-    return None
+    entry = _entry(type_name)
+    return None if entry is None else _maker(type_name, entry["name"], list(_own_names(entry).values()))
+
+
+def _entry(type_name: str) -> Any:
+    """What the registry has of a type; None if it is not there."""
+    return next((entry for entry in _core.registry() if entry["class_name"] == type_name), None)
+
+
+# Arguments that NNabla has not: it knows them from the inputs and from how many outputs are asked for.
+_FOUND_OUT = ("output_stat", "rows", "places", "sequences", "count")
+_REDUCTIONS = ("Max", "Mean", "Min", "Norm", "Prod", "Sum")
+
+
+def _own_names(entry: Any) -> dict[str, str]:
+    """The registry's names of the arguments that NNabla's maker has, and NNabla's names of these."""
+    names = {arg[0]: arg[0] for arg in entry["args"] if arg[0] not in _FOUND_OUT}
+    if entry["class_name"] in _REDUCTIONS:
+        names.update(axis="axes", keepdims="keep_dims")
+    return names
 
 
 def _maker(class_name: str, function: str, parameters: list[str]) -> Callable[..., FunctionCall]:
@@ -97,17 +113,21 @@ class FunctionCall:
     _function: str = field(repr=False)
 
     def __call__(self, *inputs: Any, n_outputs: int = -1, auto_forward: bool = False, outputs: Any = None) -> Any:
-        """Apply the function. `n_outputs` is not used; `outputs` are taken where the function takes them."""
-        from . import functions
+        """Apply the function to its inputs, without those that its arguments leave out (`no_bias`).
 
-        more = {} if outputs is None else {"outputs": outputs}
+        With more than one of `n_outputs` a normalization gives its statistics, too; `outputs` are taken where the
+        function takes them.
+        """
         with context_scope(self.context), auto_forward_mode(auto_forward or get_auto_forward()):
-            function = getattr(functions, self._function)
-            if not self.arguments.keys() <= inspect.signature(function).parameters.keys():
-                function = getattr(
-                    functions, "_" + self._function
-                )  # which has the registry's arguments, as NNabla's maker
-            return function(*inputs, **self.arguments, **more)
+            entry, statistics = _entry(self.name), {"output_stat": n_outputs > 1}
+            if entry is None or any(arg[0] in _FOUND_OUT and arg[0] not in statistics for arg in entry["args"]):
+                from . import functions
+
+                more = {} if outputs is None else {"outputs": outputs}
+                return getattr(functions, self._function)(*inputs, **self.arguments, **more)
+            given = {own: self.arguments[name] for own, name in _own_names(entry).items()} | statistics
+            arguments = tuple(given[arg[0]] for arg in entry["args"])
+            return _core.call(_core.function_index(entry["name"]), inputs, arguments, n_outputs, outputs)
 
 
 @dataclass

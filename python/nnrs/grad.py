@@ -19,7 +19,7 @@ def grad(
     grad_outputs: Any = None,
     persistent_outputs: Sequence[bool] = (),
     bind_grad_output: bool = False,
-) -> list[Variable | None]:
+) -> list[Variable]:
     """The gradients of the sum of `outputs` with respect to `inputs`, as a graph that can be differentiated again.
 
     The graph is that of the shapes which the variables have now: where they change, call this again, as in NNabla.
@@ -33,8 +33,8 @@ def grad(
         bind_grad_output: Whether each gradient's data becomes the input's `grad`, so that solvers use it.
 
     Returns:
-        One Variable an input: zeros where the input is in the graph, but no gradient reaches it (`need_grad=False`,
-        labels); None where no output depends on it.
+        One Variable an input, of its shape: zeros where no gradient reaches it (`need_grad=False`, labels, an input on
+        which no output depends).
 
     Raises:
         TypeError: If something else is given than Variables.
@@ -48,6 +48,8 @@ def grad(
     >>> h.d.tolist()
     [6.0, 12.0, 18.0]
     """
+    from . import functions as F
+
     outs, ins = (
         [given] if isinstance(given, Variable) else check_list("grad", argument, given, Variable, "Variables")
         for argument, given in (("outputs", outputs), ("inputs", inputs))
@@ -61,13 +63,13 @@ def grad(
         if len(given) != len(outs):
             expected = f"one for each of the {len(outs)} outputs"
             raise ArgumentError(message("grad", argument, expected, str(len(given))))
-    grads: list[Variable | None] = _core.grad(outs, ins, [_seed(s, y) for s, y in zip(seeds, outs, strict=True)])
+    found = _core.grad(outs, ins, [_seed(s, y) for s, y in zip(seeds, outs, strict=True)])
+    grads = [F.constant(0, x.shape) if g is None else g for x, g in zip(ins, found, strict=True)]
     for y, persistent in zip(outs, keep, strict=True):
         y.persistent = persistent
     if bind:
         for x, g in zip(ins, grads, strict=True):
-            if g is not None:
-                x.grad = g.data
+            x.grad = g.data
     return grads
 
 
@@ -89,7 +91,7 @@ class Grad:
         grad_outputs: Any = None,
         persistent_outputs: Sequence[bool] = (),
         bind_grad_output: bool = False,
-    ) -> list[Variable | None]:
+    ) -> list[Variable]:
         """The gradients: see `grad`, which has the same arguments."""
         return grad(outputs, inputs, grad_outputs, persistent_outputs, bind_grad_output)
 

@@ -53,7 +53,7 @@ impl Variable {
             .collect()
     }
 
-    /// Calls `f` with each function behind this variable, in the order of running.
+    /// Calls `f` with each function behind this variable: those behind its inputs come first, one input after the other.
     ///
     /// # Errors
     /// The first error of `f`, which ends the walk.
@@ -67,12 +67,12 @@ impl Variable {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn visit(&self, mut f: impl FnMut(&FunctionRef) -> Result<()>) -> Result<()> {
-        let functions = plan::collect(&[self.node().clone()]);
+        let functions = plan::visited(self.node(), |_, _| false);
         functions.into_iter().filter(|n| !n.mirror).try_for_each(|n| f(&FunctionRef::new(n)))
     }
 
-    /// Calls `f` with the function `start`, mostly the [parent](Variable::parent) of this variable, and those before it, in
-    /// the order of running, and puts them into `closed`; what else is in it already is left out, and so is what only such
+    /// Calls `f` with the function `start`, mostly the [parent](Variable::parent) of this variable, and those before it, as
+    /// [`visit`](Variable::visit) does, and puts them into `closed`; what else is in it already is left out, and so is what only such
     /// functions need.
     ///
     /// With `recomputation` the walk follows just those inputs whose data went because they are marked for
@@ -103,7 +103,7 @@ impl Variable {
         let is_there = |v: &VarNode| !v.lock().recompute || !v.data().storage().is_empty();
         let ends =
             |f: &FnNode, v: &VarNode| f.id != start.id() && (closed.contains(f.id) || (recomputation && is_there(v)));
-        let functions = plan::collect_before(&start.node().outputs()[..1], ends).functions;
+        let functions = plan::visited(&start.node().outputs()[0], ends);
         for function in functions.into_iter().filter(|n| !n.mirror) {
             closed.insert(function.id);
             f(&FunctionRef::new(function))?;

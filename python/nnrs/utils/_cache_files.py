@@ -58,6 +58,8 @@ class SampleOrder:
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[int, np.ndarray]]:
         """The places in `chunks` of the samples at these positions, and their rows."""
+        if stop > len(self):
+            raise IndexError(f"sample {stop - 1} of an epoch of {len(self)}: reset() begins the next one")
         place = int(np.searchsorted(self._ends, start, side="right"))
         while start < stop:
             rows = self.chunks[place][1]
@@ -106,6 +108,18 @@ def check_rows(function: str, path: str, found: Arrays, variables: Iterable[str]
             text = f"{rows} samples of {v!r} in {path!r}, as the index says"
             raise FormatError(message(function, None, text, f"an array of shape {found[v].shape}"))
     return found
+
+
+_FEW_SAMPLES = 1 << 16
+_MOST_OF_A_BYTE = {".npy": 1, ".h5": 1032}  # samples; what deflate can do
+
+
+def check_count(function: str, path: str, count: int) -> None:
+    """Refuse more samples than a file of its size can hold, before memory is taken for their order."""
+    if count > _FEW_SAMPLES and "://" not in path and os.path.isfile(path):
+        most = os.path.getsize(path) * _MOST_OF_A_BYTE.get(os.path.splitext(path)[1], 1)
+        if count > most:
+            raise FormatError(message(function, None, f"{path!r} to hold {most} samples at most, by its size", count))
 
 
 def gathered(parts: list[tuple[Arrays, np.ndarray]], variables: Sequence[str]) -> list[np.ndarray]:

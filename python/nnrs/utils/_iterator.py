@@ -29,7 +29,7 @@ class DataIterator:
     Args:
         data_source: Where samples are from; it is closed with the iterator.
         batch_size: Samples of a batch.
-        rng: Not used: orders are the source's.
+        rng: Kept for `slice`, as `_rng`; the orders of this iterator are the source's.
         use_thread: Whether a thread makes the next batch while the last one is used.
         epoch_begin_callbacks: Functions that are called with the number of an epoch when it begins.
         epoch_end_callbacks: The same for its end.
@@ -58,6 +58,7 @@ class DataIterator:
         if data_source.size < 1 and not self._stop_exhausted:
             raise ArgumentError(message(name, "data_source", "one sample or more", "none"))
         self._data_source = data_source
+        self._rng = np.random.RandomState(313) if rng is None else rng  # scripts read it for `slice`
         self._shuffle = data_source.shuffle
         self._current_epoch = 0
         self._closed = self._is_over = False
@@ -120,6 +121,8 @@ class DataIterator:
     def variables(self) -> Sequence[str]:
         """Names of what a batch has."""
         return self._data_source.variables  # type: ignore[no-any-return]
+
+    _size, _variables = size, variables  # by NNabla's names of its attributes
 
     @property
     def batch_size(self) -> int:

@@ -194,6 +194,30 @@ def _dataset(d: Any, index: int, prepare: bool) -> SimpleNamespace:
     return made
 
 
+def _create_dataset(
+    uri: str,
+    batch_size: int,
+    shuffle: bool,
+    no_image_normalization: bool,
+    cache_dir: str,
+    overwrite_cache: bool,
+    create_cache_explicitly: bool,
+    prepare_data_iterator: bool,
+    dataset_index: int,
+) -> SimpleNamespace:
+    """A dataset of no file's, as `load` makes them: `data_iterator()` opens it. Others than NNabla call it, too."""
+    d = SimpleNamespace(
+        uri=uri,
+        batch_size=batch_size,
+        shuffle=shuffle,
+        no_image_normalization=no_image_normalization,
+        cache_dir=cache_dir or "",
+        overwrite_cache=overwrite_cache,
+        create_cache_explicitly=create_cache_explicitly,
+    )
+    return _dataset(d, dataset_index, prepare_data_iterator)
+
+
 def _executor(e: Any) -> SimpleNamespace:
     return SimpleNamespace(
         proto=e,

@@ -57,7 +57,7 @@ class NnpNetwork:
         self._inputs, self._outputs, variables, parameters = (dict(part) for part in made)
         self._variables = {**variables, **parameters}
         self.proto_network = flat
-        _core.call_in_scope(here, "", lambda: _put(parameters, scope))
+        _core.call_in_scope(here, "", lambda: _put(parameters, scope, frozen))
 
     @property
     def inputs(self) -> dict[str, Variable]:
@@ -101,13 +101,18 @@ def _parameters(scope: Any) -> list[tuple[str, Any]]:
         return list(get_parameters(grad_only=False).items())
 
 
-def _put(parameters: dict[str, Any], scope: Any) -> None:
-    """Put parameters into the current scope and into `scope`, if there is one."""
+def _put(parameters: dict[str, Any], scope: Any, frozen: set[str]) -> None:
+    """Put parameters into the current scope and into `scope`, if there is one, where none is frozen: others read it."""
     for name, v in parameters.items():
         set_parameter(name, v)
     if scope is not None:
         with parameter_scope("", scope):
-            _put(parameters, None)
+            known = get_parameters(grad_only=False)
+            for name, v in parameters.items():
+                if name not in frozen:
+                    set_parameter(name, v)
+                elif name not in known:
+                    set_parameter(name, v.get_unlinked_variable(need_grad=True))
 
 
 class _LoadedNetwork:

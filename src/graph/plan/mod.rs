@@ -305,3 +305,10 @@ fn last(roots: &[VarRef]) -> &VarRef {
 pub(crate) fn collect(roots: &[VarRef]) -> Vec<Arc<super::FnNode>> {
     order::collect(roots).functions
 }
+
+/// The functions behind `root` that are not `closed`, nor behind such a one, as NNabla's visits meet them: depth first.
+pub(crate) fn visited(root: &VarRef, closed: impl Fn(&FnNode, &VarNode) -> bool) -> Vec<Arc<super::FnNode>> {
+    let mut functions = order::collect_before(std::slice::from_ref(root), closed).functions;
+    order::depth_first(root, &mut functions);
+    functions
+}

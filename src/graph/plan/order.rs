@@ -130,7 +130,7 @@ impl ExecutionOrder {
 }
 
 /// Puts the functions into the order in which they are met from `root`, inputs before what reads them.
-fn depth_first(root: &VarRef, found: &mut [Arc<FnNode>]) {
+pub(super) fn depth_first(root: &VarRef, found: &mut [Arc<FnNode>]) {
     let mut waiting: MixMap<usize, ()> = found.iter().map(|f| (Arc::as_ptr(f) as usize, ())).collect();
     let mut place: MixMap<usize, usize> = MixMap::default();
     let mut stack: Vec<(Arc<FnNode>, usize)> = root.parent().map(|f| (f, 0)).into_iter().collect();

@@ -1,6 +1,6 @@
 //! Arrays in chunks: a tree of pieces, each through filters, put together.
 
-use super::source::{Cursor, FileBytes, broken};
+use super::source::{Cursor, FileBytes, broken, unread};
 use super::tree;
 use nnrs_kernels::error::Result;
 use std::io::Read;
@@ -26,7 +26,7 @@ pub(super) fn filters(data: &[u8]) -> Result<Vec<usize>> {
         c.take(if version == 1 { name.next_multiple_of(8) } else { name })?;
         c.take(4 * (values + if version == 1 { values % 2 } else { 0 }))?;
         if ![DEFLATE, SHUFFLE, CHECKSUM].contains(&id) {
-            return Err(broken(format!("values went through filter {id}; only deflate and shuffle are supported")));
+            return Err(unread(format!("what went through filter {id} (not deflate or shuffle)")));
         }
         found.push(id);
     }

@@ -1,7 +1,7 @@
 //! What a group has: the names and addresses of its objects.
 
 use super::header::{HeaderMessage, only};
-use super::source::{Cursor, FileBytes, broken};
+use super::source::{Cursor, FileBytes, broken, unread};
 use super::{UNDEFINED, kind, tree};
 use nnrs_kernels::error::Result;
 
@@ -77,9 +77,7 @@ fn refuse_dense(source: &FileBytes, info: &[u8]) -> Result<()> {
     c.take(if flags & 1 != 0 { 8 } else { 0 })?;
     match source.offset(&mut c)? {
         UNDEFINED => Ok(()),
-        _ => Err(broken(
-            "a group keeps its objects in a heap (a file of h5py with track_order or libver='latest'), which is not supported",
-        )),
+        _ => Err(unread("a group that keeps its objects in a heap (with track_order or libver='latest')")),
     }
 }
 

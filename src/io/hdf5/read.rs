@@ -2,7 +2,7 @@
 
 use super::chunks::{Chunked, MOST_PER_BYTE, StoredChunk, filters};
 use super::header::{HeaderMessage, messages, only};
-use super::source::{Cursor, FileBytes, WantedValues, broken};
+use super::source::{Cursor, FileBytes, WantedValues, broken, unread};
 use super::{Attributes, Dataset, Hdf5Contents, SIGNATURE, UNDEFINED, datatype, group, kind};
 use crate::io::unpack_budget::UnpackBudget;
 use nnrs_kernels::array::NdArray;
@@ -83,12 +83,13 @@ fn contents(bytes: &[u8], budget: &UnpackBudget, wanted: WantedValues) -> Result
 }
 
 fn superblock<'a>(bytes: &'a [u8], budget: &'a UnpackBudget) -> Result<(FileBytes<'a>, u64)> {
-    let mut c = Cursor(bytes);
-    if !bytes.starts_with(&SIGNATURE) {
+    // Behind what a user keeps before it, whose length is a power of two.
+    let mut places = [0].into_iter().chain((9..48).map(|k| 1 << k)).take_while(|at| at + 8 <= bytes.len());
+    let Some(at) = places.find(|&at| bytes[at..].starts_with(&SIGNATURE)) else {
         let start = bytes[..bytes.len().min(8)].escape_ascii();
         return Err(broken(format!("it starts with '{start}', not with HDF5's signature")));
-    }
-    c.take(8)?;
+    };
+    let mut c = Cursor(&bytes[at + 8..]);
     let version = c.byte()?;
     c.take(if version < 2 { 4 } else { 0 })?;
     let (offset_size, length_size) = (c.byte()?.into(), c.byte()?.into());
@@ -172,7 +173,7 @@ fn stored<'a>(
     let mut c = Cursor(layout);
     let (version, class) = (c.byte()?, c.byte()?);
     if version != 3 {
-        return Err(broken(format!("its values lie in a layout of version {version}; only version 3 is supported")));
+        return Err(unread(format!("a layout of version {version} (not 3)")));
     }
     let whole = match class {
         0 => {

@@ -11,6 +11,13 @@ pub(super) fn broken(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format, what)
 }
 
+/// Of a file that may be whole: what is not read here.
+pub(super) fn unread(what: impl std::fmt::Display) -> Error {
+    broken(format!(
+        "{what} is not read: write the file again, with h5py, without libver and with compression 'gzip' or none"
+    ))
+}
+
 /// Whether arrays get their values, or are only looked at.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum WantedValues {

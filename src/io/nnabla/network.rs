@@ -147,31 +147,20 @@ pub(crate) fn order(network: &Message, wiring: &Wiring) -> Result<Vec<usize>> {
 /// `Format` where the network contradicts itself; `Unsupported` for functions that nnrs does not have; what the functions
 /// say where arguments and shapes do not fit.
 pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
-    let mut frozen = vec![];
-    let made = build_and_freeze(network, how, &mut frozen);
-    if made.is_err() {
-        frozen.iter().for_each(|(v, before): &(Variable, bool)| v.set_need_grad(Some(*before)));
-    }
-    made
-}
-
-/// As [`build`]; gives the parameters that are not trained any more, and whether they were before, also where it fails.
-fn build_and_freeze(network: &Message, how: &Build, frozen: &mut Vec<(Variable, bool)>) -> Result<Network> {
     let named = |e: Error| e.function(format!("network '{}'", network.text("name")));
     let wiring = Wiring::of(network).map_err(named)?;
     let batch_size = how.batch_size.unwrap_or(network.int("batch_size"));
     let mut made: HashMap<&str, Variable> = HashMap::new();
     for variable in network.list("variable") {
         let name = variable.text("name");
-        let v = match (wiring.is_parameter(name), (how.given)(name)) {
+        let mut v = match (wiring.is_parameter(name), (how.given)(name)) {
             (_, Some(given)) => given,
             (true, None) => parameter(variable, how).map_err(named)?,
             (false, None) if wiring.is_input(name) => input(variable, batch_size).map_err(named)?,
             _ => continue,
         };
         if wiring.is_parameter(name) && (how.frozen)(name) {
-            frozen.push((v.clone(), v.need_grad_state()));
-            v.set_need_grad(Some(false)); // before functions read it: they ask
+            v = v.unlinked_with(Some(false));
         }
         v.set_name(name);
         made.insert(name, v);

@@ -56,7 +56,10 @@ def unit_range(function: str, img: np.ndarray) -> np.ndarray:
 
 
 def to_scale(function: str, img: Image, as_uint16: bool, auto_scale: bool) -> Image:
-    """An image that can be written: uint8, with `as_uint16` uint16, or float32 from 0 to 1; 1 to 4 channels."""
+    """An image that can be written: uint8, with `as_uint16` uint16, or float32 from 0 to 1; 1 to 4 channels.
+
+    A NaN becomes 0.
+    """
     if img.ndim == 3 and img.shape[2] not in (1, 2, 3, 4):
         expected = "1 to 4 channels in the last axis"
         hint = "channel_first=True takes (channel, height, width)" if img.shape[0] in (1, 2, 3, 4) else None
@@ -70,6 +73,7 @@ def to_scale(function: str, img: Image, as_uint16: bool, auto_scale: bool) -> Im
         raise ArgumentError(
             message(function, "auto_scale", "True for an image that is not uint8 or uint16", auto_scale)
         )
+    img = np.where(np.isnan(img), 0, img)
     if not np.all((img >= 0) & (img <= 1)):
         hint = "minmax_auto_scale stretches any values to uint8 or uint16"
         raise ArgumentError(message(function, "img", "values from 0 to 1", f"{img.min()} to {img.max()}", hint))

@@ -21,6 +21,8 @@ def read(data: bytes, wanted: Wanted) -> Image:
     import png
 
     width, height, rows, about = png.Reader(file=io.BytesIO(data)).asDirect()
+    if width < 1 or height < 1:
+        raise FormatError(message("imread", "path", "a PNG of one pixel or more", f"{width} x {height}"))
     if about["bitdepth"] not in (8, 16):
         raise FormatError(message("imread", "path", "a PNG of 8 or 16 bits for pypng", f"{about['bitdepth']} bits"))
     if about["bitdepth"] == 16 and not wanted.as_uint16:
