@@ -89,12 +89,11 @@ def test_one_that_does_not_come_to_init_is_named():
     assert "Communicator.init: rank 1 did not come to it within 0.5 s" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("how", ["exit", "hang"])
-def test_one_that_never_comes_to_mpi_is_not_waited_for(how):
+def test_one_that_never_comes_to_mpi_is_not_waited_for():
     """The wait is within MPI_Init, where no code of Python's runs."""
-    done = failing(2, "absent", how, timeout=LIMIT)
+    done = failing(2, "absent", timeout=LIMIT)
     assert done.returncode != 0
-    assert "Communicator.init: rank 0 has waited 2 s for MPI to begin" in done.stderr, done.stderr
+    assert "Communicator.init: rank 0 has waited 10 s for MPI to begin" in done.stderr, done.stderr
 
 
 def test_one_that_comes_late_is_waited_for():

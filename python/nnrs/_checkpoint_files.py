@@ -89,7 +89,7 @@ def digest(array: NdArray) -> list[float]:
     """Three numbers, below 2**16, that stand for an array's type, shape and values."""
     values = np.ascontiguousarray(_values(array))
     found = hashlib.blake2b(f"{_type_name(array)} {array.shape}".encode(), digest_size=6)
-    found.update(values.reshape(-1).view(np.uint8))
+    found.update(values.reshape(-1).view(np.uint8).data)
     return [float(v) for v in np.frombuffer(found.digest(), np.uint16)]
 
 

@@ -89,7 +89,9 @@ class TrainingState:
     def arrays(self) -> dict[tuple[str, ...], NdArray]:
         """The arrays of `common`, by where they are in it."""
         common = self.common()
-        found = {("parameters", name): array for name, (array, _) in common["parameters"].items()}
+        found: dict[tuple[str, ...], NdArray] = {
+            ("parameters", name): array for name, (array, _) in common["parameters"].items()
+        }
         for name, solver in common["solvers"].items():
             for parameter, (_, arrays) in solver["states"].items():
                 found.update({("solvers", name, parameter, key): array for key, array in arrays.items()})

@@ -78,26 +78,26 @@ fn bytes<T: Element>(v: &[T]) -> &[u8] {
 }
 
 /// A number of some type: as a float, and exactly where it is an integer; the bytes of the type hold it.
-struct Number {
+struct AnyNumber {
     float: f64,
     exact: Option<i128>,
     bytes: Vec<u8>,
 }
 
-fn numbers<F: Element>() -> Vec<Number> {
+fn numbers<F: Element>() -> Vec<AnyNumber> {
     let values =
         specials().into_iter().chain((-300..300).map(|i| i as f32 * 0.75)).chain((0..999).map(|i| i as f32 * 4.3e6));
     let of = |v: f32| {
         let x = F::from_f64(v as f64 * 1.0001);
         let float = x.to_f64();
-        Number { float, exact: (!F::DTYPE.is_float()).then_some(float as i128), bytes: bytes(&[x]).to_vec() }
+        AnyNumber { float, exact: (!F::DTYPE.is_float()).then_some(float as i128), bytes: bytes(&[x]).to_vec() }
     };
     // Numbers that f64 cannot hold exactly are tested below.
     values.map(of).filter(|x| x.exact.is_none_or(|v| v.abs() < 1 << 53)).collect()
 }
 
 /// The bytes that are due: between integers the low ones, as in C, else what `Element` says; none for a NaN.
-fn converted<T: Element>(x: &Number) -> Option<Vec<u8>> {
+fn converted<T: Element>(x: &AnyNumber) -> Option<Vec<u8>> {
     if let (Some(v), false) = (x.exact, T::DTYPE.is_float() || T::DTYPE == DType::Bool) {
         return Some(v.to_le_bytes()[..T::DTYPE.size()].to_vec());
     }

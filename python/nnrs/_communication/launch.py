@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .._core import Deadline
 from .._errors import ArgumentError, CommunicatorError, MissingPackageError, message
-from .rendezvous import Place
+from .rendezvous import START, Place
 from .transport import Alone, Transport
 
 _TORCHRUN = "torchrun"
@@ -139,6 +139,7 @@ def _check_not_started_by_a_rank() -> None:
 
 def _mpi4py(started: Launched, timeout: float) -> Any:
     why = f"{started.launcher} started {started.size} processes, and between them MPI carries arrays"
+    timeout = max(timeout, START)
     rank = next((os.environ[name] for name in _RANKS if os.environ.get(name)), "?")
     late = (
         f"Communicator.init: rank {rank} has waited {timeout:g} s for MPI to begin, which it does when all "
