@@ -38,7 +38,7 @@ demo: .venv/.installed ## Build nnrs, train on handwritten digits, write picture
 	@.venv/bin/python examples/digits.py --at-least 0.98 --output-dir out
 
 test: tools ## Check formats, lints and types; run all tests, Rust and Python; say what took how long
-	@tools/parts.sh "-j2 lint-rust .venv-test/.tools" build-rust "-j2 test-rust .venv-test/.installed" lint-python test-gpu test-python
+	@tools/parts.sh "-j3 build-rust lint-rust .venv-test/.tools" "-j2 test-rust .venv-test/.installed" lint-python test-gpu test-python
 
 # All functions and graphs on the emulated GPU, the fake driver at all paces, long chains.
 test-all: test lint-plain ## What takes longer too: all tests on the emulated GPU, random graphs and calls, races, valgrind where it is installed
@@ -110,9 +110,10 @@ clean: ## Remove what was built, the virtual environments included
 	rm -rf .venv .venv-test .venv-nnabla .bench dist out .pytest_cache .mypy_cache .ruff_cache
 
 # The examples are there for the development dependencies: with them both have the same features in the crates below.
+# Beside the build, in a folder of its own: cargo locks the other one, and both often keep one core busy alone.
 lint-rust: tools
 	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
+	CARGO_TARGET_DIR=target/lint cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
 
 # Without features: what Rust programs get.
 lint-plain: tools

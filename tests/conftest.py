@@ -22,6 +22,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# NumPy's library begins a thread a core where it is loaded, which spins for a third of the time that a program of the
+# tests takes to start; there are a thousand of them.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 # Run on their own (with other settings), or of sources, documents and the CPU alone.
 NOT_ON_GPU = "cuda_source docs emulation examples fake_driver* gpu* machine ptx signatures".split()

@@ -11,6 +11,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,13 @@ PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "do
 PAGES.remove("docs/functions.md")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What examples write into temporary folders lies in the test's own."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def blocks(page: str, language: str) -> Iterator[tuple[int, str]]:

@@ -96,7 +96,10 @@ def hostile(wrong: str) -> Ended:
     return failing(3, "hostile", seed, wrong, NNRS_COMMUNICATOR_TIMEOUT="5")
 
 
-@pytest.mark.parametrize("wrong", GOES_ON)
+# What is compared is the same as by MPI: two of them, and all with the long tests.
+@pytest.mark.parametrize(
+    "wrong", [w if w in ("run", "fork") else pytest.param(w, marks=pytest.mark.long) for w in GOES_ON]
+)
 def test_all_are_told_and_go_on(wrong):
     done = hostile(wrong)
     assert done.statuses == [0] * 3 and done.text.count("is well") == 3, done
