@@ -41,6 +41,7 @@ WAYS = (
     ("torch", RANKS, "during"),
 )
 SUMS = (("nnrs", RANKS, "behind"), ("nnrs", RANKS, "by transport"), ("torch", RANKS, "during"))
+PARTS = (("nnrs", 1, "parts, never"), ("nnrs", RANKS, "parts, never"), ("nnrs", RANKS, "parts"))
 Way = tuple[str, int, str]
 
 
@@ -159,6 +160,20 @@ def sums_table(results: dict[str, dict[str, list[float]]]) -> list[str]:
     return rows
 
 
+def parts_table(where: Place, quick: bool) -> list[str]:
+    """Rows of the parts of the MLP's step."""
+    rows = ["| MLP | forward and backward | wait for the other | sum | update |", "|---|---:|---:|---:|---:|"]
+    found: dict[Way, list[list[float]]] = {way: [] for way in PARTS}
+    for _ in range(1 if quick else 5):
+        for way in PARTS:
+            text = run(where, way, "mlp", way[2], 2 if quick else 40, 7, *(["--quick"] if quick else []))
+            line = next(x for x in text.splitlines() if x.startswith("measured "))
+            found[way].append(json.loads(line.removeprefix("measured ")))
+    for name, runs in zip(("alone", "two, never", "two, behind"), found.values(), strict=True):
+        rows.append(f"| {name} | {' | '.join(seconds(figure(list(part))) for part in zip(*runs, strict=True))} |")
+    return rows
+
+
 def timeline(where: Place, quick: bool, target: Path) -> str:
     """Draw the picture; how much of the reductions backward hides."""
     import distributed_timeline
@@ -181,9 +196,9 @@ def timeline(where: Place, quick: bool, target: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small networks and few rounds: only to see that it runs")
-    parser.add_argument("--case", action="append", choices=("mlp", "resnet", "sums", "timeline"))
+    parser.add_argument("--case", action="append", choices=("mlp", "resnet", "parts", "sums", "timeline"))
     args = parser.parse_args()
-    chosen = args.case or ["mlp", "resnet", "sums", "timeline"]
+    chosen = args.case or ["mlp", "resnet", "parts", "sums", "timeline"]
     environments.HOME.mkdir(exist_ok=True)
     where = place()
     steps = {"mlp": 2 if args.quick else 40, "resnet": 1 if args.quick else 2}
@@ -191,6 +206,8 @@ def main() -> None:
     sizes = {"40000": 20, "4000000": 5, "100000000": 1} if args.quick else {"40000": 500, "4000000": 50, "100000000": 3}
     summed = {size: measure(where, size, SUMS, n, args.quick) for size, n in sizes.items() if "sums" in chosen}
     lines = [*(training_table(trained) if trained else []), "", *(sums_table(summed) if summed else [])]
+    if "parts" in chosen:
+        lines += ["", *parts_table(where, args.quick)]
     if "timeline" in chosen:
         lines += ["", timeline(where, args.quick, environments.ROOT / "out" / "distributed.png")]
     print("\n".join(lines))

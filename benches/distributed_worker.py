@@ -3,14 +3,17 @@
     python distributed_worker.py ENGINE CASE HOW STEPS ROUNDS [--quick] [--timeline FOLDER]
 
 ENGINE is nnrs (by MPI, or alone) or torch (by gloo, or alone: RANK and WORLD_SIZE say). CASE is `mlp`, `resnet` or a
-number of bytes to all-reduce. HOW says when gradients are summed: `never`, `behind` backward or `during` it.
+number of bytes to all-reduce. HOW says when gradients are summed: `never`, `behind` backward or `during` it. `parts`
+and `parts, never` measure the parts of a step instead, with and without sums behind backward.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +68,9 @@ def nnrs_rank(args: argparse.Namespace) -> tuple[Step, Wait, int]:
     loss, solver = nnrs_network(args.case, args.quick)
     gradients = [p.grad for p in solver.get_parameters().values()]
     during = comm.all_reduce_callback(gradients, PACK, division=True)
+    if args.how.startswith("parts"):
+        reduce = (lambda: comm.all_reduce(gradients, division=True)) if args.how == "parts" else (lambda: None)
+        return nnrs_parts(loss, solver, comm.barrier, reduce), comm.barrier, comm.rank
     step = nnrs_step(args.how, loss, solver, lambda: comm.all_reduce(gradients, division=True), during)
     return step, comm.barrier, comm.rank
 
@@ -79,6 +85,24 @@ def nnrs_step(how: str, loss: Any, solver: Any, reduce: Step, callback: Any) -> 
         if how == "behind":
             reduce()
         solver.update()
+
+    return step
+
+
+def nnrs_parts(loss: Any, solver: Any, wait: Wait, reduce: Step) -> Step:
+    """Seconds of forward and backward, of the wait for the other ranks, of the sum and of the update."""
+
+    def passes() -> None:
+        solver.zero_grad()
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+
+    def step() -> list[float]:
+        at = [time.perf_counter()]
+        for part in (passes, wait, reduce, solver.update):
+            part()
+            at.append(time.perf_counter())
+        return [end - begin for begin, end in itertools.pairwise(at)]
 
     return step
 
@@ -162,11 +186,17 @@ def times(step: Step, wait: Wait, steps: int, rounds: int) -> list[float]:
     return found
 
 
+def parts(step: Step, steps: int, rounds: int) -> list[float]:
+    """The median of each part of a step."""
+    found = [step() for _ in range(steps * rounds + 3)][3:]
+    return [statistics.median(part) for part in zip(*found, strict=True)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("engine", choices=("nnrs", "torch"))
     parser.add_argument("case")
-    parser.add_argument("how", choices=("never", "behind", "during", "by transport"))
+    parser.add_argument("how", choices=("never", "behind", "during", "by transport", "parts", "parts, never"))
     parser.add_argument("steps", type=int)
     parser.add_argument("rounds", type=int)
     parser.add_argument("--quick", action="store_true")
@@ -178,7 +208,8 @@ def main() -> None:
         record(args.case, args.quick, args.timeline)
         return
     step, wait, rank = (nnrs_rank if args.engine == "nnrs" else torch_rank)(args)
-    found = times(step, wait, args.steps, args.rounds)
+    is_of_parts = args.how.startswith("parts")
+    found = parts(step, args.steps, args.rounds) if is_of_parts else times(step, wait, args.steps, args.rounds)
     if rank == 0:
         print("measured " + json.dumps(found), flush=True)
     if args.engine == "torch":

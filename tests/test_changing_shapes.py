@@ -24,11 +24,11 @@ TARGETS = h.targets(wanted=lambda case: case.check is None)
 
 
 def grown(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (shape[0] * 60 + 1, *shape[1:]) if shape else (7,)
+    return (shape[0] * 20 + 1, *shape[1:]) if shape else (7,)
 
 
 def grown_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:-1], shape[-1] * 60 + 1) if shape else (1, 7)
+    return (*shape[:-1], shape[-1] * 20 + 1) if shape else (1, 7)
 
 
 def shrunk(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,3 +131,17 @@ def test_a_folder_that_has_the_name_of_a_file(run: Run, tmp_path: Path) -> None:
     nn.save_parameters(tmp_path / "p.h5", params={"a": nn.Variable((1,))})
     status, _, err = run("decode_param", "-p", tmp_path / "p.h5", "-o", tmp_path / "s")
     assert status == 1 and err.endswith(f"cannot make the folder '{tmp_path / 's'}': a file has that name\n")
+
+
+def test_a_full_disk_ends_it_and_names_the_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "loss.series.txt").write_text("0 1\n1 2\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "nnrs", "plot_series", "loss.series.txt", "-o", "a.png"],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "cannot write 'a.png': File too large" in done.stderr, done.stderr
+    assert os.listdir(tmp_path) == ["loss.series.txt"]

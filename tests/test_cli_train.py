@@ -276,14 +276,15 @@ def test_a_cost_that_is_no_number_ends_it(run) -> None:
     assert status == 1 and "results.nnp" not in os.listdir("out")
 
 
-def test_ctrl_c_leaves_whole_files(here: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_whole_files(here: Path, number: signal.Signals) -> None:
     path = change(lambda p: p.training_config.__setattr__("max_epoch", 1_000_000))
     command = [sys.executable, "-m", "nnrs", "train", "-c", path, "-p", "network.nnp", "-o", "out"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if "epoch 3 of" in line:
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
                 break
         rest = process.stderr.read()
         assert process.wait(timeout=60) == 130

@@ -37,7 +37,7 @@ NO = {"differentiable": False}
 CASES = [
     Case(inputs=[X], name="default is none", **GRAD, reshaped=[(3, 2)]),
     Case(inputs=[X], args={"shifts": (0, 0), "border_mode": "reflect"}, name="none", **GRAD),
-    *[moved(400, mode) for mode in ("nearest", "constant", "reflect")],
+    *[moved(200, mode) for mode in ("nearest", "constant", "reflect")],
     *[moved(20, mode, far=True) for mode in ("nearest", "constant")],
     moved(20, "reflect", far=True, oracle=False, reason="NNabla mirrors wrongly what moves farther than the size"),
     Case(

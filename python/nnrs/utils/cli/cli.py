@@ -10,9 +10,11 @@ Version:...
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -78,6 +80,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command is None:
         parser.print_help(sys.stderr)
         return 2
+    is_program = argv is None and not args.mpi and args.command != "run"
+    if is_program and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        with contextlib.suppress(ValueError):  # of a thread that is not the main one
+            signal.signal(signal.SIGTERM, signal.default_int_handler)  # it leaves no half of a file either
     try:
         return _run(args)
     except KeyboardInterrupt:
