@@ -91,15 +91,17 @@ def _save(figure: Any, path: str) -> None:
     """Write the picture, of the kind that the name says; by default a png."""
     import os
 
-    from ..._errors import ArgumentError, FileError, failures_as, reason
+    from ..._errors import ArgumentError, FileError, reason
 
     kind = os.path.splitext(path)[1][1:].lower() or "png"
     known = sorted(figure.canvas.get_supported_filetypes())
     if kind not in known:
         raise ArgumentError(message("plot", "outfile", f"a name that ends in one of {', '.join(known)}", repr(path)))
-    text = message("plot", "outfile", f"cannot write {path!r}: ")
-    with failures_as(lambda error: FileError(text + reason(error, path)), OSError), atomic_path(path) as temporary:
-        figure.savefig(temporary, format=kind)
+    try:
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=kind)
+    except OSError as error:
+        raise FileError(message("plot", "outfile", f"cannot write {path!r}: {reason(error, path)}")) from error
 
 
 def add_plot_any_command(
