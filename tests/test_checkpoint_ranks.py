@@ -202,14 +202,75 @@ def test_what_a_rank_has_otherwise_than_the_first_comes_back_there(kind, tmp_pat
     assert alone[:2] == [[3.0] * size, [3.0, 3.0]]
 
 
-def test_ranks_with_parameters_of_other_names_are_told_so(tmp_path):
+@pytest.mark.parametrize("kind", [Plain, Whole])
+def test_counts_rates_and_flags_of_a_rank_come_back_there(kind, tmp_path):
+    """A rank that begins to train a part later, say."""
+
+    def network(communicator):
+        w = nn.Variable.from_numpy_array(np.float32([1.0]), need_grad=True)
+        solver = S.Adam(0.1)
+        solver.set_parameters({"w": w})
+        return w, solver, Checkpoints(tmp_path, solver, parameters={"w": w}, communicator=communicator)
+
+    def step(w, solver):
+        w.g = 1.0
+        solver.update()
+
+    def first(communicator):
+        w, solver, points = network(communicator)
+        for _ in range(1 + 3 * communicator.rank):
+            step(w, solver)
+        solver.set_learning_rate(0.1 * (1 + communicator.rank))
+        w.need_grad = communicator.rank == 0
+        points.save(1)
+        step(w, solver)
+        return float(w.d[0]), solver.get_states()["w"].t, solver.learning_rate(), w.need_grad
+
+    def second(communicator):
+        w, solver, points = network(communicator)
+        points.resume()
+        step(w, solver)
+        return float(w.d[0]), solver.get_states()["w"].t, solver.learning_rate(), w.need_grad
+
+    want = on_ranks(2, first, kind)
+    assert [found[1] for found in want] == [2, 5] and want[1][3] is False
+    assert on_ranks(2, second, kind) == want
+
+
+@pytest.mark.parametrize("kind", [Plain, Whole])
+def test_ranks_with_parameters_of_other_names_are_told_so(kind, tmp_path):
     def work(communicator):
         v = nn.Variable.from_numpy_array([1.0])
-        Checkpoints(tmp_path, parameters={f"v{communicator.rank}": v}, communicator=communicator).save(1)
+        points = Checkpoints(tmp_path, parameters={f"v{communicator.rank}": v}, communicator=communicator)
+        try:
+            points.save(1)
+        finally:
+            assert points.latest() is None
 
-    errors = on_ranks(2, work)
-    assert all("argument 'parameters': expected the same on all ranks" in str(error) for error in errors), errors
-    assert names(tmp_path) == []
+    first, second = on_ranks(2, work, kind)
+    assert "argument 'parameters': expected the same" in str(first), first
+    assert ("see rank 0's error" if kind is Plain else "the same on all ranks") in str(second), second
+
+
+class Telling(Plain):
+    """One that can tell values, and add nothing up."""
+
+    bcast = Whole.bcast
+
+
+@pytest.mark.parametrize("kind", [Plain, Telling])
+@pytest.mark.parametrize("bad", [0, 1])
+def test_who_fails_before_the_first_barrier_keeps_nobody_waiting(bad, kind, tmp_path):
+    def work(communicator):
+        rank = Rank(communicator, tmp_path)
+        if communicator.rank == bad:
+            rank.solver.set_parameters({"other": nn.Variable.from_numpy_array([1.0], need_grad=True)}, reset=False)
+        rank.points.save(4)
+
+    found = on_ranks(2, work, kind)
+    assert "a solver whose parameters are all" in str(found[bad]), found
+    assert isinstance(found[1 - bad], OSError), found
+    assert on_ranks(2, lambda c: Rank(c, tmp_path).points.latest(), kind) == [None, None]
 
 
 def test_ranks_that_mean_other_steps_are_told_so(tmp_path):

@@ -85,8 +85,12 @@ def _values(array: NdArray) -> np.ndarray:
     return (found.view("<u2").astype(np.uint32) << 16).view(np.float32)
 
 
-def digest(array: NdArray) -> list[float]:
-    """Three numbers, below 2**16, that stand for an array's type, shape and values."""
+def digest(array: NdArray | float) -> list[float]:
+    """Three numbers, below 2**16, that stand for an array's type, shape and values, or for a number."""
+    if not isinstance(array, NdArray):
+        return [
+            float(v) for v in np.frombuffer(hashlib.blake2b(repr(array).encode(), digest_size=6).digest(), np.uint16)
+        ]
     values = np.ascontiguousarray(_values(array))
     found = hashlib.blake2b(f"{_type_name(array)} {array.shape}".encode(), digest_size=6)
     found.update(values.reshape(-1).view(np.uint8).data)

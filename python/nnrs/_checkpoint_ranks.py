@@ -72,14 +72,14 @@ class Ranks:
     def unless_one_fails(self, work: Callable[[], T], number: Callable[[T], int], function: str, argument: str) -> T:
         """What `work` returns, if it fails on no rank and all have one number; else an error on each.
 
-        Of a communicator without `all_reduce` each rank sees its own alone.
+        Of a communicator without `all_reduce` and `bcast` each rank sees its own alone.
         """
         error: Exception | None = None
         try:
             found = work()
         except Exception as failed:
             error = failed
-        if self.size > 1 and hasattr(self.communicator, "all_reduce"):
+        if self.size > 1 and self.tells:
             told = NdArray((self.size, 4))
             told.zero()
             told.data[self.rank] = [-1.0] * 4 if error is not None else _out(number(found))
@@ -93,9 +93,25 @@ class Ranks:
             raise error
         return found
 
+    @property
+    def tells(self) -> bool:
+        """Whether ranks can tell each other more than that they have come."""
+        return hasattr(self.communicator, "bcast") and hasattr(self.communicator, "all_reduce")
+
+    @contextlib.contextmanager
+    def before_barriers(self) -> Iterator[None]:
+        """What comes before `both_barriers`: where it fails on this rank alone, the others must not wait in them."""
+        try:
+            yield
+        except BaseException:
+            if self.size > 1 and not self.tells:
+                with self.both_barriers():
+                    pass
+            raise
+
     def same_as_first(self, digests: Iterable[Sequence[float]], count: int) -> list[bool]:
-        """Which of so many digests, of three numbers each, are the first rank's; none where no `bcast` can tell."""
-        if not hasattr(self.communicator, "bcast"):
+        """Which of so many digests, of three numbers each, are the first rank's; none where nobody can tell."""
+        if not self.tells:
             return [False] * count
         mine = np.array(list(digests)).reshape(count, 3)
         told = NdArray.from_numpy_array(mine)
@@ -103,8 +119,8 @@ class Ranks:
         return [bool(same) for same in (told.data == mine).all(axis=1)]
 
     def agreed(self, find: Callable[[], int | None]) -> int | None:
-        """The first rank's answer, where the communicator has `bcast`; else each rank's own."""
-        if self.size == 1 or not hasattr(self.communicator, "bcast"):
+        """The first rank's answer, where the communicator can tell it; else each rank's own."""
+        if self.size == 1 or not self.tells:
             return find()
         told = NdArray.from_numpy_array([0.0, 0.0, 0.0, 0.0])
         error: BaseException | None = None

@@ -86,14 +86,16 @@ class TrainingState:
             "solvers": {name: _solver_state(solver) for name, solver in self._solvers.items()},
         }
 
-    def arrays(self) -> dict[tuple[str, ...], NdArray]:
-        """The arrays of `common`, by where they are in it."""
+    def parts(self) -> dict[tuple[str, ...], NdArray | float]:
+        """The arrays and numbers of `common`, by where they are in it."""
         common = self.common()
-        found: dict[tuple[str, ...], NdArray] = {
-            ("parameters", name): array for name, (array, _) in common["parameters"].items()
-        }
+        found: dict[tuple[str, ...], NdArray | float] = {}
+        for name, (array, need_grad) in common["parameters"].items():
+            found |= {("parameters", name): array, ("need_grad", name): need_grad}
         for name, solver in common["solvers"].items():
-            for parameter, (_, arrays) in solver["states"].items():
+            found["rate", name] = solver["rate"]
+            for parameter, (t, arrays) in solver["states"].items():
+                found["t", name, parameter] = t
                 found.update({("solvers", name, parameter, key): array for key, array in arrays.items()})
         return found
 
@@ -112,8 +114,8 @@ class TrainingState:
         try:
             parameters, solvers = contents["parameters"], contents["solvers"]
             own = contents["own"] if positions else None
-            for path, array in contents.get("differing", ()):
-                _put(path, array, parameters, solvers)
+            for path, value in contents.get("differing", ()):
+                _put(path, value, parameters, solvers)
             self._check_parameters(parameters)
             self._check_solvers(solvers)
             if own is not None:
@@ -200,15 +202,22 @@ class TrainingState:
             _set_solver(solver, solvers[name])
 
 
-def _put(path: Sequence[str], array: Any, parameters: dict[str, Any], solvers: Mapping[str, Any]) -> None:
-    """Take a rank's own array for the first one's."""
+def _put(path: Sequence[str], value: Any, parameters: dict[str, Any], solvers: Mapping[str, Any]) -> None:
+    """Take a rank's own array or number for the first one's."""
     match path:
         case ("parameters", name):
-            parameters[name] = (array, parameters[name][1])
+            parameters[name] = (value, parameters[name][1])
+        case ("need_grad", name):
+            parameters[name] = (parameters[name][0], value)
+        case ("rate", name):
+            solvers[name]["rate"] = value
+        case ("t", name, parameter):
+            states = solvers[name]["states"]
+            states[parameter] = (value, states[parameter][1])
         case ("solvers", name, parameter, key):
-            solvers[name]["states"][parameter][1][key] = array
+            solvers[name]["states"][parameter][1][key] = value
         case _:
-            raise ValueError(f"an array for {path!r}")
+            raise ValueError(f"a value for {path!r}")
 
 
 def _solver_state(solver: Any) -> dict[str, Any]:

