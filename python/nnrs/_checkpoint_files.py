@@ -87,13 +87,12 @@ def _values(array: NdArray) -> np.ndarray:
 
 def digest(array: NdArray | float) -> list[float]:
     """Three numbers, below 2**16, that stand for an array's type, shape and values, or for a number."""
-    if not isinstance(array, NdArray):
-        return [
-            float(v) for v in np.frombuffer(hashlib.blake2b(repr(array).encode(), digest_size=6).digest(), np.uint16)
-        ]
-    values = np.ascontiguousarray(_values(array))
-    found = hashlib.blake2b(f"{_type_name(array)} {array.shape}".encode(), digest_size=6)
-    found.update(values.reshape(-1).view(np.uint8).data)
+    found = hashlib.blake2b(digest_size=6)
+    if isinstance(array, NdArray):
+        found.update(f"{_type_name(array)} {array.shape}".encode())
+        found.update(np.ascontiguousarray(_values(array)).reshape(-1).view(np.uint8).data)
+    else:
+        found.update(repr(array).encode())
     return [float(v) for v in np.frombuffer(found.digest(), np.uint16)]
 
 

@@ -183,6 +183,7 @@ class Checkpoints:
             path = self.path(step)
             if ranks.size > 1:
                 parts = ranks.unless_one_fails(self._state.parts, files.names_number, "save", "parameters")
+                names = files.names_number(parts)
                 is_same = ranks.same_as_first(map(files.digest, parts.values()), len(parts))
         if ranks.size == 1:
             self._write_first(step, values, {})
@@ -190,10 +191,10 @@ class Checkpoints:
             with ranks.both_barriers() as between:
                 own = self._state.own()
                 between.wait()
-                self._write_first(step, values, self._stamps_of_parts(step, files.names_number(parts)), own)
+                self._write_first(step, values, self._stamps_of_parts(step, names), own)
         else:
             differing = [item for item, same in zip(parts.items(), is_same, strict=True) if not same]
-            self._write_part(step, differing, files.names_number(parts))
+            self._write_part(step, differing, names)
         return path
 
     def _write_first(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -56,22 +57,27 @@ def maker_of(type_name: str) -> Callable[..., FunctionCall] | None:
     return None if entry is None else _maker(type_name, entry["name"], list(_own_names(entry).values()))
 
 
+@functools.cache
 def _entry(type_name: str) -> Any:
     """What the registry has of a type; None if it is not there."""
     return next((entry for entry in _core.registry() if entry["class_name"] == type_name), None)
 
 
-# Arguments that NNabla has not: it knows them from the inputs and from how many outputs are asked for.
-_FOUND_OUT = ("output_stat", "rows", "places", "sequences", "count")
-_REDUCTIONS = ("Max", "Mean", "Min", "Norm", "Prod", "Sum")
+# NNabla's names of arguments and inputs, where nnrs.functions has others.
+_RENAMED = {
+    **dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), {"axis": "axes", "keepdims": "keep_dims"}),
+    "gather_nd": {"data": "x"},
+    "mean_subtraction": {"mean": "rmean"},
+}
+# Arguments that NNabla has not: it knows them from the inputs, or from how many outputs are asked for.
+_COUNTED, _STATISTICS = ("rows", "places", "sequences", "count"), "output_stat"
 
 
 def _own_names(entry: Any) -> dict[str, str]:
     """The registry's names of the arguments that NNabla's maker has, and NNabla's names of these."""
-    names = {arg[0]: arg[0] for arg in entry["args"] if arg[0] not in _FOUND_OUT}
-    if entry["class_name"] in _REDUCTIONS:
-        names.update(axis="axes", keepdims="keep_dims")
-    return names
+    renamed = _RENAMED.get(entry["name"], {})
+    own = (arg[0] for arg in entry["args"] if arg[0] not in (*_COUNTED, _STATISTICS))
+    return {name: renamed.get(name, name) for name in own}
 
 
 def _maker(class_name: str, function: str, parameters: list[str]) -> Callable[..., FunctionCall]:
@@ -119,13 +125,14 @@ class FunctionCall:
         function takes them.
         """
         with context_scope(self.context), auto_forward_mode(auto_forward or get_auto_forward()):
-            entry, statistics = _entry(self.name), {"output_stat": n_outputs > 1}
-            if entry is None or any(arg[0] in _FOUND_OUT and arg[0] not in statistics for arg in entry["args"]):
+            entry = _entry(self.name)
+            if entry is None or any(arg[0] in _COUNTED for arg in entry["args"]):
                 from . import functions
 
                 more = {} if outputs is None else {"outputs": outputs}
                 return getattr(functions, self._function)(*inputs, **self.arguments, **more)
-            given = {own: self.arguments[name] for own, name in _own_names(entry).items()} | statistics
+            given = {own: self.arguments[name] for own, name in _own_names(entry).items()}
+            given[_STATISTICS] = n_outputs > 1
             arguments = tuple(given[arg[0]] for arg in entry["args"])
             return _core.call(_core.function_index(entry["name"]), inputs, arguments, n_outputs, outputs)
 

@@ -19,6 +19,7 @@ from ._errors import ArgumentError, Error, message
 from ._missing import missing_name
 from .auto_forward import get_auto_forward
 from .context import get_current_context
+from .function import _RENAMED
 
 __all__ = ["F", "function_api", "get_auto_forward", "get_current_context"]
 
@@ -31,12 +32,6 @@ _WITH_STATISTICS = (
     "batch_normalization fused_batch_normalization group_normalization instance_normalization layer_normalization "
     "sync_batch_normalization tensor_normalization weight_standardization".split()
 )
-_REDUCED = {"axis": "axes", "keepdims": "keep_dims"}
-_RENAMED = {
-    **dict.fromkeys(("max", "mean", "min", "norm", "prod", "sum"), _REDUCED),
-    "gather_nd": {"data": "x"},
-    "mean_subtraction": {"mean": "rmean"},
-}
 _LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
 _IN_PYTHON = ["einsum", "fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
 

@@ -20,8 +20,7 @@ _LAUNCHERS = {
     "SLURM_STEP_NUM_TASKS": "srun",
     "WORLD_SIZE": _TORCHRUN,
 }
-_RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK")
-# What says which process of which start a process is, by who has started it.
+# What says which process a process is, and of which start, by who has started it.
 _PLACES = {
     "mpirun (Open MPI)": ("OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE"),
     "mpirun (MPICH)": ("PMI_RANK", "PMI_PORT", "PMI_FD"),
@@ -146,7 +145,7 @@ def _check_not_started_by_a_rank(launcher: str) -> None:
 def _mpi4py(started: Launched, timeout: float) -> Any:
     why = f"{started.launcher} started {started.size} processes, and between them MPI carries arrays"
     timeout = max(timeout, START)
-    rank = next((os.environ[name] for name in _RANKS if os.environ.get(name)), "?")
+    rank = os.environ.get(_PLACES.get(started.launcher, ("",))[0], "?")
     late = (
         f"Communicator.init: rank {rank} has waited {timeout:g} s for MPI to begin, which it does when all "
         f"{started.size} processes have come: another rank has ended before, hangs or was stopped"

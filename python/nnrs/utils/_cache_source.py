@@ -188,8 +188,6 @@ class CacheDataSource(DataSource):
             if not self._variables and found:
                 with self._filereader.open_cache(found[0][0]) as h5:
                     self._variables = list(h5_lengths("CacheDataSource", h5))
-        for path, length in self._cache_files:
-            check_count("CacheDataSource", path, length)
         if not sum(length for _, length in self._cache_files):
             expected = f"a folder with {INDEX} or '.h5' files"
             raise ArgumentError(message("CacheDataSource", "cachedir", expected, repr(self._cachedir)))
@@ -203,7 +201,6 @@ class CacheDataSource(DataSource):
         if set(lengths) != set(self._variables) or others or first < 0:
             expected = f"as many samples of each of {', '.join(self._variables)} in {filename!r}"
             raise FormatError(message("CacheDataSource", None, expected, str(lengths)))
-        check_count("CacheDataSource", os.path.join(self._cachedir, filename), first)
         self._cache_files.append((os.path.join(self._cachedir, filename), first))
 
     def _arrange(self, rows: Sequence[np.ndarray], files: Sequence[int]) -> None:
@@ -216,7 +213,8 @@ class CacheDataSource(DataSource):
         return [(self._cache_files[i][0], int(row)) for i, rows in self._samples.chunks for row in rows]
 
     def _rows_of(self, file: int) -> np.ndarray:
-        length = self._cache_files[file][1]
+        path, length = self._cache_files[file]
+        check_count("CacheDataSource", path, length)
         rows: np.ndarray = self._rng.permutation(length) if self._shuffle else np.arange(length)
         return rows
 
