@@ -3,7 +3,7 @@
 use super::transport::CollectiveCall;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -53,8 +53,10 @@ struct HallState {
     broken: Option<String>,
 }
 
-/// The meeting place of all ranks of a process.
+/// The meeting place of all ranks of a world.
 pub(super) struct Hall {
+    /// No other one of this process has it.
+    pub(super) id: u64,
     state: Mutex<HallState>,
     news: Condvar,
     timeout: Duration,
@@ -84,7 +86,8 @@ impl Hall {
     pub(super) fn new(size: usize, timeout: Duration) -> Hall {
         let whereabouts = vec![Whereabouts::Outside; size];
         let state = HallState { groups: HashMap::new(), whereabouts, broken: None };
-        Hall { state: Mutex::new(state), news: Condvar::new(), timeout }
+        static HALLS: AtomicU64 = AtomicU64::new(1 << 32); // beyond what programs call their worlds
+        Hall { id: HALLS.fetch_add(1, Relaxed), state: Mutex::new(state), news: Condvar::new(), timeout }
     }
 
     fn lock(&self) -> MutexGuard<'_, HallState> {

@@ -30,6 +30,8 @@ pub(super) struct GroupMember {
 /// What a communicator and its callbacks share.
 pub(super) struct Membership {
     pub(super) world: Arc<dyn Transport>,
+    /// Which rank of which world it is.
+    rank: World,
     groups: Mutex<Vec<GroupMember>>,
     pub(super) line: Arc<CollectiveLine>,
     /// Only that collective uses it whose turn it is.
@@ -69,10 +71,15 @@ impl Membership {
         let ranks = (0..world.size()).collect();
         let all = GroupMember { name: WORLD.into(), number: 0, ranks, transport: Some(world.clone()) };
         let told = Mutex::new([(0, standing::failures())].into());
-        let count = standing::count_communicator((world.size(), world.rank()));
+        let mut rank = (world.world_id(), world.size(), world.rank());
+        let count = standing::count_communicator(rank);
+        if world.size() == 1 {
+            rank.0 = rank.0.or(Some(count)); // ranks of several worlds may each have such a one
+        }
+        standing::note_made(rank);
         let name = world.world_id().map_or(format!("{}.{count}", world.size()), |id| id.to_string()).into();
         let (line, memory, worker, runs, notices) = Default::default();
-        Membership { world, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told, name }
+        Membership { world, rank, groups: Mutex::new(vec![all]), line, memory, worker, runs, notices, told, name }
     }
 
     pub(super) fn groups(&self) -> Vec<GroupMember> {
@@ -100,16 +107,11 @@ impl Membership {
         groups.push(GroupMember { name, number, ranks, transport });
     }
 
-    /// How many the world has, and which it is there.
-    fn rank(&self) -> World {
-        (self.world.size(), self.world.rank())
-    }
-
     /// A callback of a group joins a run that begins.
     pub(super) fn join_run(&self, run: u64, group: &GroupMember) -> Arc<OpenCallback> {
         let callback = self.runs.join(run, (group.number, group.transport.is_some()), &self.places());
         let place = RunPlace { of: self.name.clone(), number: callback.run.of_first() };
-        standing::join(self.rank(), run, place);
+        standing::join(self.rank, run, place);
         callback
     }
 
@@ -159,7 +161,7 @@ impl Membership {
         if let Some(t) = &group.transport {
             t.be_patient(false);
         }
-        let (ticket, position) = (self.line.ticket(name, &group.name, false)?, standing::position(self.rank()));
+        let (ticket, position) = (self.line.ticket(name, &group.name, false)?, standing::position(self.rank));
         Ok(CollectivePlace { ticket, runs, counts, position, is_notice: false })
     }
 
@@ -198,7 +200,7 @@ impl Membership {
         };
         let number = ticket.number();
         ticket.run(t, self.world.rank(), is_wanted, || {
-            let failed = standing::last_failed(self.rank());
+            let failed = standing::last_failed(self.rank);
             let is_told = is_notice || self.told().get(&group.number).is_none_or(|told| *told >= failed.number);
             let why = (!is_told).then_some(failed.why);
             let places = position.iter().map(|(_, place)| place.clone()).collect();
@@ -233,7 +235,7 @@ impl Membership {
             return;
         }
         let own = self.places().into_keys().collect();
-        let failed = standing::note_failed(self.rank(), run.run, why);
+        let failed = standing::note_failed(self.rank, run.run, why);
         for group in self.groups() {
             self.note_told(group.number, failed.before, failed.number);
             let Some(t) = group.transport.as_ref().filter(|t| t.size() > 1 && !run.is_settled(group.number)) else {

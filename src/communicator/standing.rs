@@ -7,8 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A rank: how many its world has, and which it is there. A thread is several in worlds of several sizes.
-pub(super) type World = (usize, usize);
+/// A rank: what its world is called, how many that has, and which it is there. A thread is several in several worlds; worlds
+/// without a name of their own are one.
+pub(super) type World = (Option<u64>, usize, usize);
 
 /// Which run it is: the how many-th of those within the one around it whose first callback is of that group.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,7 @@ struct RunHere {
 thread_local! {
     static HERE: RefCell<Vec<RunHere>> = const { RefCell::new(vec![]) };
     static WORLD_HERE: Cell<Option<World>> = const { Cell::new(None) };
+    static MADE_HERE: RefCell<BTreeMap<(usize, usize), World>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// A callback joins a run. `place`: of the run, by that callback; that of the first counts.
@@ -59,6 +61,14 @@ fn stand_for(world: World) {
         Some(first) if first == world => {}
         Some(first) => lock().are_one(first, world),
         None => WORLD_HERE.set(Some(world)),
+    }
+}
+
+/// A communicator of that rank is made by this thread: the ranks of a number that it makes are one, in worlds of one size.
+pub(super) fn note_made(world: World) {
+    let first = MADE_HERE.with_borrow_mut(|made| *made.entry((world.1, world.2)).or_insert(world));
+    if first != world {
+        lock().are_one(first, world);
     }
 }
 
@@ -254,7 +264,7 @@ mod tests {
 
     nnrs_kernels::unit_test!(runs_of_a_thread_end_with_their_last_callback);
     fn runs_of_a_thread_end_with_their_last_callback() {
-        let world = (1 << 40, 0); // no other test's
+        let world = (None, 1 << 40, 0); // no other test's
         let place = |number| places(&format!("a:{number}")).remove(0);
         [(7, 3), (7, 5), (8, 1)].into_iter().for_each(|(run, number)| join(world, run, place(number)));
         let elsewhere = std::thread::spawn(move || position(world)).join().unwrap();
@@ -267,7 +277,7 @@ mod tests {
 
     nnrs_kernels::unit_test!(a_run_fails_once_and_on_all_that_are_one_rank);
     fn a_run_fails_once_and_on_all_that_are_one_rank() {
-        let [a, b, c] = [0, 1, 2].map(|rank| (1 << 41, rank)); // no other test's
+        let [a, b, c] = [0, 1, 2].map(|rank| (None, 1 << 41, rank)); // no other test's
         let noted = [1, 1, 2].map(|run| note_failed(a, run, "oh"));
         assert!(noted[0].number == noted[1].number && noted[2].before == noted[0].number);
         assert_eq!(
@@ -279,5 +289,18 @@ mod tests {
         let last = note_failed(b, 3, "no").number;
         assert_eq!([a, b, c].map(|world| last_failed(world).number), [last, last, 0]);
         assert!(failures() >= last);
+    }
+    nnrs_kernels::unit_test!(worlds_are_apart_until_a_thread_is_in_both);
+    fn worlds_are_apart_until_a_thread_is_in_both() {
+        let [a, b, c] = [0, 1, 2].map(|id| (Some(id), 1 << 42, 1)); // no other test's
+        let failed = note_failed(a, 1, "oh").number;
+        let seen = || [a, b, c].map(|world| last_failed(world).number);
+        assert_eq!(seen(), [failed, 0, 0]);
+        let made = move || [a, b, (Some(2), 1 << 42, 2)].map(note_made); // of one thread, and another rank
+        std::thread::spawn(made).join().unwrap();
+        assert_eq!(seen(), [failed, failed, 0]);
+        std::thread::spawn(move || [b, c].map(position)).join().unwrap();
+        assert_eq!(seen(), [failed; 3]);
+        assert_eq!(last_failed((Some(2), 1 << 42, 2)).number, 0);
     }
 }

@@ -141,7 +141,9 @@ pub trait Transport: Send + Sync {
     }
 
     /// What all ranks of this world call it, and no other world of theirs. By default it is taken to be the same one for all
-    /// that is the how many-th communicator over so many ranks.
+    /// that is the how many-th communicator over so many ranks, and a process to be one rank of all such worlds: it needs a
+    /// name where ranks are threads and a process has several worlds at once, or a run that fails in one ends runs of another.
+    /// Worlds with names belong together where one thread has made, or uses, its rank's communicators of both.
     fn world_id(&self) -> Option<u64> {
         None
     }

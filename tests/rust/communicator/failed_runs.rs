@@ -218,7 +218,10 @@ fn what_is_said_of_a_run_meets_a_rank_that_is_not_in_it() {
             match comm.rank() {
                 2 if !is_bad => drop(of_all(1)?),
                 2 => {}
-                _ => assert_eq!(y.backward_with(run).is_err(), is_bad),
+                _ => {
+                    let ended = y.backward_with(run);
+                    assert_eq!(ended.is_err(), is_bad, "step {step} of rank {}: {ended:?}", comm.rank());
+                }
             }
             assert_eq!(of_all(comm.rank() + step)?, [(3 + 3 * step) as f32]);
         }
