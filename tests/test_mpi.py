@@ -19,6 +19,10 @@ def test_derivatives_of_sync_batch_normalization_are_graphs():
     assert mpirun(3, "sync_gradients").count("is well") == 3
 
 
+def test_gradients_are_known_by_their_memory():
+    assert mpirun(2, "views").count("is well") == 2
+
+
 def test_sync_batch_normalization_is_that_of_the_whole_batch():
     """Gradients and running statistics too, with sums of parameters' gradients between those of the normalizations."""
     assert mpirun(2, "sync_batch_normalization").count("is well") == 2

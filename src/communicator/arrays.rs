@@ -5,9 +5,11 @@
 
 use nnrs_kernels::array::{Data, NdArray};
 use nnrs_kernels::dtype::{DType, Element};
-use nnrs_kernels::error::Result;
+use nnrs_kernels::error::{Error, Result};
 use nnrs_kernels::with_dtype;
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// From this many numbers on, two copies cost more than a message of its own.
 pub(super) const LARGE: usize = 1 << 15;
@@ -47,15 +49,73 @@ pub(super) fn described<'a>(arrays: impl IntoIterator<Item = &'a NdArray>) -> St
     arrays.into_iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Each array once: a sum that is made twice is another one.
-pub(super) fn distinct<A: std::borrow::Borrow<NdArray>>(arrays: &[A]) -> Vec<NdArray> {
+/// A part of an array's memory, from one element to another, that one of several arrays is.
+#[derive(Clone, Copy)]
+struct MemoryPart {
+    first: usize,
+    end: usize,
+    index: usize,
+}
+
+/// Arrays, to be found by their memory: a gradient has views, of other shapes or of a part.
+pub(super) struct MemoryPlaces(HashMap<usize, Vec<MemoryPart>>);
+
+impl MemoryPlaces {
+    pub(super) fn new(arrays: &[NdArray]) -> MemoryPlaces {
+        let mut found: HashMap<usize, Vec<MemoryPart>> = HashMap::new();
+        for (index, a) in arrays.iter().enumerate().filter(|(_, a)| a.size() > 0) {
+            let (memory, first, end) = place(a);
+            found.entry(memory).or_default().push(MemoryPart { first, end, index });
+        }
+        found.values_mut().for_each(|parts| parts.sort_by_key(|p| (p.first, std::cmp::Reverse(p.end))));
+        MemoryPlaces(found)
+    }
+
+    /// Those that are no part of another one, and the first of those that are the same part; two that share a part of each
+    /// alone are an error, which says which these are.
+    fn distinct(&self) -> Result<HashSet<usize>, (usize, usize)> {
+        let mut kept = HashSet::new();
+        for parts in self.0.values() {
+            let mut last: Option<&MemoryPart> = None;
+            for p in parts {
+                match last {
+                    Some(last) if p.end <= last.end => continue,
+                    Some(last) if p.first < last.end && last.first < p.first => return Err((last.index, p.index)),
+                    _ => {}
+                }
+                kept.insert(p.index);
+                last = Some(p);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Those that share memory with an array, where none shares any with another one of them.
+    pub(super) fn meeting(&self, array: &NdArray) -> impl Iterator<Item = usize> + use<'_> {
+        let (memory, first, end) = place(array);
+        let parts = self.0.get(&memory).map_or(&[][..], Vec::as_slice);
+        let from = parts.partition_point(|p| p.end <= first);
+        parts[from..].iter().take_while(move |p| p.first < end).map(|p| p.index)
+    }
+}
+
+/// Which memory an array is a part of, and from which element to which.
+fn place(a: &NdArray) -> (usize, usize, usize) {
+    let first = a.offset();
+    (Arc::as_ptr(&a.storage()) as usize, first, first + a.size())
+}
+
+/// The arrays without those that are part of others: a sum that is made twice is another one.
+pub(super) fn distinct<A: Borrow<NdArray>>(name: &str, arrays: &[A]) -> Result<Vec<NdArray>> {
     let mut seen = HashSet::new();
-    arrays
-        .iter()
-        .map(<A as std::borrow::Borrow<NdArray>>::borrow)
-        .filter(|a| seen.insert(a.address()))
-        .map(|a| a.handle())
-        .collect()
+    let given = arrays.iter().map(<A as Borrow<NdArray>>::borrow);
+    let once: Vec<NdArray> = given.filter(|a| seen.insert(a.address())).map(NdArray::handle).collect();
+    let kept = MemoryPlaces::new(&once).distinct().map_err(|(a, b)| {
+        let shapes = format!("ones of shapes {} and {} that overlap", once[a].shape(), once[b].shape());
+        let e = Error::arg("arrays", "arrays of which none shares a part of its memory alone with another one");
+        e.actual(shapes).function(format!("Communicator::{name}"))
+    })?;
+    Ok(once.into_iter().enumerate().filter(|(i, a)| a.size() == 0 || kept.contains(i)).map(|(_, a)| a).collect())
 }
 
 /// What goes together: small arrays of one type, each of the others alone; empty ones are left out. `inplace`: no array shall
@@ -176,12 +236,40 @@ mod tests {
         let large = NdArray::new([LARGE].into());
         let all = [&small[0], &large, &small[1], &small[2], &small[0], &NdArray::new([0].into())];
         let groups_of = |inplace| {
-            let found = groups(&distinct(&all), inplace).unwrap();
+            let found = groups(&distinct("bcast", &all).unwrap(), inplace).unwrap();
             found.iter().map(|g| (g.dtype, g.arrays.len())).collect::<Vec<_>>()
         };
         assert_eq!(groups_of(false), [(DType::F32, 2), (DType::I32, 1), (DType::F32, 1)]);
         assert_eq!(groups_of(true), [(DType::F32, 1), (DType::F32, 1), (DType::I32, 1), (DType::F32, 1)]);
         assert_eq!(described(all), "float32(2,), float32(32768,), int32(1,), float16(1,), float32(2,), float32(0,)");
+    }
+
+    nnrs_kernels::unit_test!(arrays_are_known_by_their_memory);
+    fn arrays_are_known_by_their_memory() {
+        let (flat, other) = (NdArray::new([6].into()), NdArray::new([3].into()));
+        let part = |first, n| flat.narrow(0, first, n).unwrap();
+        let matrix = flat.reshaped([2, 3].into()).unwrap();
+        let kept = |arrays: &[&NdArray]| {
+            let found = distinct("reduce", arrays).map_err(|e| e.to_string())?;
+            Ok(found.iter().map(|a| arrays.iter().position(|b| b.is(a)).unwrap()).collect::<Vec<_>>())
+        };
+        assert_eq!(kept(&[&part(0, 2), &matrix, &other, &flat, &part(5, 1), &other]), Ok(vec![1, 2]));
+        assert_eq!(kept(&[&part(4, 2), &part(0, 2), &part(2, 2), &part(3, 1), &part(1, 0)]), Ok(vec![0, 1, 2, 4]));
+        let error: Result<_, String> = kept(&[&other, &part(0, 3), &part(2, 2)]);
+        let expected =
+            "Communicator::reduce: argument 'arrays': expected arrays of which none shares a part of its memory";
+        let error = error.unwrap_err();
+        assert!(error.starts_with(expected) && error.contains("shapes (3,) and (2,) that overlap"), "{error}");
+        let places = MemoryPlaces::new(&[part(0, 2), other.clone(), part(2, 2), part(4, 2)]);
+        let meeting = |a: &NdArray| places.meeting(a).collect::<Vec<_>>();
+        assert_eq!(
+            [meeting(&matrix), meeting(&part(1, 2)), meeting(&part(2, 2))],
+            [vec![0, 2, 3], vec![0, 2], vec![2]]
+        );
+        assert_eq!(
+            [meeting(&other), meeting(&NdArray::new([2].into())), meeting(&part(3, 0))],
+            [vec![1], vec![], vec![]]
+        );
     }
 
     nnrs_kernels::unit_test!(numbers_are_put_back_in_each_arrays_type);

@@ -63,7 +63,9 @@ impl Communicator {
         let how = Summing { divide_by, by: SumBy::Caller };
         let (members, scale) = (self.members.clone(), options.scale_grad);
         let sender = PackSender { members, group, how, scale };
-        let work = ReductionWork { sender, gradients: distinct(gradients), pack_size: options.pack_size };
+        distinct(NAME, gradients)?; // an error at once
+        let gradients = gradients.iter().map(|a| a.borrow().handle()).collect();
+        let work = ReductionWork { sender, gradients, pack_size: options.pack_size };
         Ok(GradientReduction { work: Some(work), state: Mutex::default() })
     }
 }
@@ -124,7 +126,7 @@ impl CommunicatorBackwardCallback for GradientReduction {
             work.sender.fail(&open, "another run has begun");
         }
         let open = last(&mut state, work);
-        work.start(open, |plans| PackPlan::new(f, &work.gradients, work.pack_size, plans))?.finished(f);
+        work.start(open, |arrays, plans| PackPlan::new(Some(f), arrays, work.pack_size, plans))?.finished(f);
         work.sender.send(open, PackPlan::ready)
     }
 
@@ -136,7 +138,7 @@ impl CommunicatorBackwardCallback for GradientReduction {
         if open.calls > 0 {
             return Ok(());
         }
-        work.start(open, |plans| Ok(PackPlan::of_nothing(&work.gradients, plans)))?;
+        work.start(open, |arrays, plans| PackPlan::new(None, arrays, work.pack_size, plans))?;
         work.sender.send(open, PackPlan::rest)?;
         open.callback.run.tasks.wait()?;
         if open.run > 0 { Ok(()) } else { self.close(work, state, 0) }
@@ -180,12 +182,13 @@ impl ReductionWork {
     fn start<'a>(
         &self,
         open: &'a mut OpenReduction,
-        make: impl FnOnce(&mut Vec<Arc<PlannedPacks>>) -> Result<PackPlan>,
+        make: impl FnOnce(Vec<NdArray>, &mut Vec<Arc<PlannedPacks>>) -> Result<PackPlan>,
     ) -> Result<&'a mut PackPlan> {
         let plan = match open.plan.take() {
             Some(plan) => plan,
             None => {
-                let plan = make(&mut open.callback.run.plans.lock().unwrap_or_else(PoisonError::into_inner))?;
+                let arrays = distinct(NAME, &self.gradients)?; // which share memory is known from run to run
+                let plan = make(arrays, &mut open.callback.run.plans.lock().unwrap_or_else(PoisonError::into_inner))?;
                 let Summing { divide_by, .. } = self.sender.how;
                 let (number, packs, scale) = (open.callback.number, plan.described(), self.sender.scale);
                 let said = format!("gradients in packs {packs}; callback {number}, by {divide_by}, scale {scale}");

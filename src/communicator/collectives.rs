@@ -234,7 +234,7 @@ impl Communicator {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn all_reduce<A: Borrow<NdArray>>(&self, arrays: &[A], options: AllReduceOptions) -> Result<()> {
-        let arrays = distinct(arrays);
+        let arrays = distinct("all_reduce", arrays)?;
         let said = format!("{}; division={}, inplace={}", described(&arrays), options.division, options.inplace);
         self.run("all_reduce", options.group, &said, |t, memory| {
             let how = summing(t, options.division);
@@ -258,7 +258,7 @@ impl Communicator {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn reduce<A: Borrow<NdArray>>(&self, arrays: &[A], dst: usize, options: AllReduceOptions) -> Result<()> {
-        let (arrays, to) = (distinct(arrays), self.place("reduce", "dst", dst, options.group)?);
+        let (arrays, to) = (distinct("reduce", arrays)?, self.place("reduce", "dst", dst, options.group)?);
         let (division, inplace) = (options.division, options.inplace);
         let said = format!("{}; dst={dst}, division={division}, inplace={inplace}", described(&arrays));
         self.run("reduce", options.group, &said, |t, memory| {
@@ -297,7 +297,7 @@ impl Communicator {
     /// # Ok::<(), nnrs::Error>(())
     /// ```
     pub fn bcast<A: Borrow<NdArray>>(&self, arrays: &[A], src: usize, group: &str) -> Result<()> {
-        let (arrays, from) = (distinct(arrays), self.place("bcast", "src", src, group)?);
+        let (arrays, from) = (distinct("bcast", arrays)?, self.place("bcast", "src", src, group)?);
         self.run("bcast", group, &format!("{}; src={src}", described(&arrays)), |t, memory| {
             if t.size() == 1 {
                 return Ok(());

@@ -236,6 +236,13 @@ impl PyNdArray {
         self.array.modification_count()
     }
 
+    /// Which memory it is a part of, and from which element to which.
+    #[getter]
+    fn _place(&self) -> (usize, usize, usize) {
+        let first = self.array.offset();
+        (Arc::as_ptr(&self.array.storage()) as usize, first, first + self.array.size())
+    }
+
     /// Copies the elements of `arr`, with their type, and gives this array. Raises ValueError for another number of elements.
     #[pyo3(signature = (arr, use_current_context=true))]
     fn copy_from<'py>(

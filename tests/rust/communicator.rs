@@ -6,6 +6,7 @@ mod programs;
 mod synchronized;
 mod training;
 mod two_communicators;
+mod views;
 
 use nnrs::communicator::{AllReduceOptions, CallbackOptions, Communicator, GradientReduction, Threads, WORLD};
 use nnrs::dtype::Element;

@@ -6,12 +6,15 @@ that a hundred biases are one message. Half types are summed in float32 and roun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._core import NdArray
+from .._errors import ArgumentError, message
 from .reductions import Scratch
 
 LARGE = 1 << 15
@@ -31,20 +34,67 @@ def described(arrays: Sequence[NdArray]) -> str:
     return ", ".join(f"{a.dtype}{a.shape}" for a in arrays)
 
 
-def distinct(arrays: Sequence[NdArray]) -> Group:
-    """Each array once: a sum that is made twice is another one."""
-    return list(dict.fromkeys(arrays))
+class Places:
+    """Arrays, to be found by their memory: a gradient has views, of other shapes or of a part."""
+
+    def __init__(self, arrays: Iterable[NdArray]) -> None:
+        self._parts: defaultdict[int, list[tuple[int, int, NdArray]]] = defaultdict(list)
+        for array in arrays:
+            memory, first, end = array._place
+            if first < end:
+                self._parts[memory].append((first, end, array))
+        for parts in self._parts.values():
+            parts.sort(key=lambda part: (part[0], -part[1]))
+
+    def distinct(self, here: str, argument: str) -> set[NdArray]:
+        """Those that are no part of another one, and the first of those that are the same part.
+
+        Raises:
+            ArgumentError: Of two arrays each has what the other has not.
+        """
+        kept = set()
+        for parts in self._parts.values():
+            last, reached = parts[0], -1
+            for part in parts:
+                if last[0] < part[0] < reached < part[1]:
+                    expected = "arrays of which none shares a part of its memory alone with another one"
+                    shapes = f"ones of shapes {last[2].shape} and {part[2].shape} that overlap"
+                    raise ArgumentError(message(here, argument, expected, shapes))
+                if part[1] > reached:
+                    kept.add(part[2])
+                    last, reached = part, part[1]
+        return kept
+
+    def meeting(self, array: NdArray) -> Iterator[NdArray]:
+        """Those that share memory with an array, where none shares any with another one of them."""
+        memory, first, end = array._place
+        parts = self._parts.get(memory, ())
+        for begin, _, found in parts[bisect_right(parts, first, key=lambda part: part[1]) :]:
+            if begin >= end:
+                return
+            yield found
+
+
+def distinct(here: str, argument: str, arrays: Iterable[NdArray]) -> Group:
+    """The arrays without those that are part of others: a sum that is made twice is another one.
+
+    Raises:
+        ArgumentError: As `Places.distinct`.
+    """
+    once = dict.fromkeys(arrays)
+    kept = Places(once).distinct(here, argument)
+    return [a for a in once if a in kept or not a.size]
 
 
 def groups(arrays: Sequence[NdArray], inplace: bool = False) -> list[Group]:
     """What goes together: small arrays of one type, each of the others alone; empty ones are left out.
 
     Args:
-        arrays: What a collective is called with.
+        arrays: What a collective is called with; distinct ones.
         inplace: Whether no array shall be copied to others.
     """
     alone, packed = [], {}  # type: tuple[list[Group], dict[Any, Group]]
-    for a in distinct(arrays):
+    for a in arrays:
         if not a.size:
             continue
         if inplace or a.size >= LARGE:

@@ -21,7 +21,7 @@ from .._errors import (
     message,
 )
 from .._modes import get_current_context
-from .arrays import described, distinct, sum_type
+from .arrays import Places, described, distinct, sum_type
 from .callback import CommunicatorBackwardCallback
 from .exchange import Exchange, HostExchange
 from .line import Collective
@@ -65,7 +65,7 @@ class Communicator(Membership):
     def __init__(self, transport: Transport | None = None, *, deterministic: bool = True) -> None:
         if transport is not None:
             check_type("Communicator", "transport", transport, Transport, "a nnrs.communicators.Transport")
-        super().__init__(transport, check_flag("Communicator", "deterministic", deterministic))
+        super().__init__(transport, _flag("Communicator", "deterministic", deterministic))
         self._host, self._devices = HostExchange(self._deterministic), DeviceExchange(self._deterministic)
 
     def __reduce__(self) -> Any:
@@ -90,15 +90,18 @@ class Communicator(Membership):
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """Add up the gradients of the registered parameters over all processes; `all_reduce` is the newer one."""
         registered = [(name, v.grad) for _, parameters in self._registered for name, v in parameters.items()]
-        arrays = distinct([grad for _, grad in registered])
-        number = {grad: i for i, grad in enumerate(arrays)}  # names may share one
-        said = ", ".join(f"{name!r}: {number[grad]} {described([grad])}" for name, grad in registered)
+        arrays = distinct(f"{self.name}.allreduce", "parameters", [grad for _, grad in registered])
+        number = {grad: i for i, grad in enumerate(arrays)}
+        places = Places(arrays)  # names may share one, or a part of one
+        numbers = [number[next(places.meeting(grad), grad)] for _, grad in registered]
+        each = zip(registered, numbers, strict=True)
+        said = ", ".join(f"{name!r}: {i} {described([grad])}" for (name, grad), i in each)
         self._sum("allreduce", said, arrays, division, inplace, WORLD)
 
     def reduce(self, data: Arrays, dst: int, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes the sum of it over all processes on rank `dst` (of the world), and stays elsewhere."""
         here, arrays = f"{self.name}.reduce", self._arrays("reduce", "data", data)
-        divide, inplace = check_flag(here, "division", division), check_flag(here, "inplace", inplace)
+        divide, inplace = _flag(here, "division", division), _flag(here, "inplace", inplace)
         to = self._place(here, "dst", dst, group)
         said = f"{described(arrays)}; dst={dst}, division={divide}, inplace={inplace}"
         self._run("reduce", group, said, lambda t: self._exchange(t).reduce(t, arrays, to, inplace, divide))
@@ -106,7 +109,7 @@ class Communicator(Membership):
     def bcast(self, data: Arrays, src: int, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes that of rank `src` (of the world)."""
         here, arrays = f"{self.name}.bcast", self._arrays("bcast", "data", data)
-        inplace, source = check_flag(here, "inplace", inplace), self._place(here, "src", src, group)
+        inplace, source = _flag(here, "inplace", inplace), self._place(here, "src", src, group)
         said = f"{described(arrays)}; src={src}, inplace={inplace}"
         self._run("bcast", group, said, lambda t: self._exchange(t).bcast(t, arrays, source, inplace))
 
@@ -121,7 +124,7 @@ class Communicator(Membership):
         self, ndarray_list: Sequence[NdArray], ndarray: NdArray, division: bool = False, group: str = WORLD
     ) -> None:
         """`ndarray` becomes the sum over all processes of their `ndarray_list[i]`, for the group's i-th process."""
-        here, divide = "reduce_scatter", check_flag(f"{self.name}.reduce_scatter", "division", division)
+        here, divide = "reduce_scatter", _flag(f"{self.name}.reduce_scatter", "division", division)
         y, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
         self._check_kept(here, "ndarray", arrays, [y])
         said = f"{described(arrays)}; division={divide}"
@@ -164,17 +167,17 @@ class Communicator(Membership):
         >>> print(x.g)
         [3.]
         """
-        here, arrays = f"{self.name}.{_NAME}", self._arrays(_NAME, "data", data)
+        here, arrays = f"{self.name}.{_NAME}", self._listed(_NAME, "data", data)
         size, scale = check_integer(here, "pack_size", pack_size, 1), check_number(here, "scale_grad", scale_grad)
         if not math.isfinite(scale):
             raise ArgumentError(message(here, "scale_grad", "a finite number", scale))
-        divide, member = check_flag(here, "division", division), self._member(here, group)
+        divide, member = _flag(here, "division", division), self._member(here, group)
         if not self._line.has_others and scale == 1:
             return CommunicatorBackwardCallback()
         if member.transport is None or (member.transport.size == 1 and scale == 1):
-            return _ReduceGradients(GradientExchange(lambda run: _Bystander(self, run), arrays, size))
+            return _ReduceGradients(GradientExchange(lambda run: _Bystander(self, run), here, arrays, size))
         settings = _Settings(group, member.transport, divide, scale)
-        return _ReduceGradients(GradientExchange(lambda run: _PackSender(self, settings, run), arrays, size))
+        return _ReduceGradients(GradientExchange(lambda run: _PackSender(self, settings, run), here, arrays, size))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -190,8 +193,8 @@ class Communicator(Membership):
         return self._devices if isinstance(t, NcclTransport) else self._host
 
     def _sum(self, here: str, said: str, arrays: list[NdArray], division: bool, inplace: bool, group: str) -> None:
-        divide = check_flag(f"{self.name}.{here}", "division", division)
-        inplace = check_flag(f"{self.name}.{here}", "inplace", inplace)
+        divide = _flag(f"{self.name}.{here}", "division", division)
+        inplace = _flag(f"{self.name}.{here}", "inplace", inplace)
         said = f"{said}; division={divide}, inplace={inplace}"
         self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
 
@@ -201,9 +204,12 @@ class Communicator(Membership):
         return value  # type: ignore[no-any-return]
 
     def _arrays(self, name: str, argument: str, value: Any) -> list[NdArray]:
+        return distinct(f"{self.name}.{name}", argument, self._listed(name, argument, value))
+
+    def _listed(self, name: str, argument: str, value: Any) -> list[NdArray]:
         if isinstance(value, NdArray):
             return [value]
-        return distinct(self._in_order(name, argument, value, "NdArrays (v.data or v.grad of Variables)"))
+        return self._in_order(name, argument, value, "NdArrays (v.data or v.grad of Variables)")
 
     def _in_order(self, name: str, argument: str, value: Any, expected: str) -> list[NdArray]:
         """Arrays in the order that they have on all processes; a set has another one on each."""
@@ -230,6 +236,13 @@ class Communicator(Membership):
             if not all(np.can_cast(kind, sum_type(a), "same_kind") for kind in kinds):
                 expected = f"an array that takes {', '.join(sorted(map(str, kinds)))}"
                 raise ArgumentTypeError(message(f"{self.name}.{name}", argument, expected, f"one of {a.dtype}"))
+
+
+def _flag(here: str, argument: str, value: Any) -> bool:
+    """As elsewhere, but that no text is one: a group's name in the wrong place would divide."""
+    if isinstance(value, str):
+        raise ArgumentTypeError(message(here, argument, "bool", describe(value)))
+    return check_flag(here, argument, value)
 
 
 class _Settings(NamedTuple):
@@ -287,12 +300,13 @@ class _PackSender:
     def send(self, pack: list[NdArray], number: int, count: int) -> None:
         """Let a pack be added up, the `number`-th of `count`."""
         s, line = self._settings, self._comm._line
+        memories = {g._place[0] for g in pack}
         for other in line.runs.beside(self._open):
-            if not other.arrays.isdisjoint(pack):
+            if not other.memories.isdisjoint(memories):
                 self._settle(other)
         name = f"{number} of {count}; callback {self._open.number}"
         made = self._comm._exchange(s.transport).pack(s.transport, pack, s.scale, s.mean, f"{s.group} {name}")
-        self._open.arrays.update(pack)
+        self._open.memories |= memories
         self._open.puts += made.puts
         self._open.last = self._submit(f"pack {name}", made.steps, made.is_free)
         if not made.is_free:
@@ -327,7 +341,7 @@ class _PackSender:
             self._comm._line.wait(callback.last)
         for put in callback.puts:
             put()
-        callback.arrays.clear()
+        callback.memories.clear()
         callback.puts.clear()
 
     def _submit(self, said: str, steps: Callable[[], Steps] = lambda: iter(()), is_free: bool = True) -> Collective:

@@ -135,8 +135,8 @@ class OpenCallback:
         self.run, self.line, self.group = run, line, group
         self.number = number
         """No other open one of its group has it."""
-        self.arrays: set[NdArray] = set()
-        """Gradients that have been sent, and whose sums are not yet where they belong."""
+        self.memories: set[int] = set()
+        """Those of gradients that have been sent, and whose sums are not yet where they belong."""
         self.puts: list[Callable[[], None]] = []
         """What brings them there."""
         self.last: Collective | None = None

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from .._core import Function, NdArray, Variable
-from .arrays import described, distinct, sum_type
+from .arrays import Places, described, distinct, sum_type
 
 Pack = list[NdArray]
 
@@ -30,34 +30,34 @@ class Sender(Protocol):
 class RunPlan:
     """Which gradients of one backward run go together, and what each waits for.
 
-    That is the functions that add to it, if it is not a leaf's the one that reads it, and the packs that have it in the
-    plans before, of the run's callbacks that come first: sums of sums are made in their order. Without a `root`, the
-    first function that is done, no function has a gradient, and all go at once.
+    That is the functions that add to it or to a view of it, if it is not a leaf's the one that reads it, and the packs
+    that have it in the plans before, of the run's callbacks that come first: sums of sums are made in their order. What
+    no function has goes at the end of the run: who knows what adds to it. Without a `root`, the first function that is
+    done, that is all.
     """
 
     def __init__(
         self, root: Function | None, arrays: Sequence[NdArray], pack_size: int, before: Sequence[RunPlan]
     ) -> None:
         self._numbers = {g: i for i, g in enumerate(arrays)}
-        self._before = [(plan, {g: i for i, pack in enumerate(plan.packs) for g in pack}) for plan in before]
+        self.places = Places(arrays)
         self.root = root
         self.reads: dict[Function, list[NdArray]] = {}
-        self.left: dict[NdArray, int] = dict.fromkeys(arrays, 0)
+        self.left: dict[NdArray, int] = {}
         self.sent = 0
-        if root is None:
-            self.packs: list[Pack] = [list(arrays)] if arrays else []
-            return
-        found: list[Function] = []
-        root.outputs[0].visit(found.append)
         final: dict[NdArray, int] = {}
-        for f in found:
-            read = [g for g in map(_grad, [*f.inputs, *f.outputs]) if g in self._numbers]
-            self.reads[f] = read if f.need_grad else []
+        for f in _functions(root):
+            grads = map(_grad, [*f.inputs, *f.outputs]) if f.need_grad else ()
+            self.reads[f] = [g for grad in grads for g in self.places.meeting(grad)]
             for g in self.reads[f]:
-                self.left[g] += 1
+                self.left[g] = self.left.get(g, 0) + 1
                 final[g] = min(final.get(g, f.rank), f.rank)
         # As they become final: backward runs from the highest rank down.
-        self.packs = _packs(sorted(arrays, key=lambda g: -final.get(g, -1)), pack_size)
+        in_run = sorted(final, key=lambda g: (-final[g], self._numbers[g]))
+        at_end = [g for g in arrays if g not in final]
+        self.packs = [*_packs(in_run, pack_size), *_packs(at_end, pack_size)]
+        self._pack = {g: i for i, pack in enumerate(self.packs) for g in pack}
+        self._before = {g: [(plan, plan.last(g)) for plan in before] for g in arrays}
 
     def goes_on(self, f: Function) -> bool:
         """Whether the end of `f` belongs to the run; if not, that was given up, and this is another one."""
@@ -76,17 +76,29 @@ class RunPlan:
     def ready(self) -> list[Pack]:
         """The packs that can go now; in their order, which is that of all processes."""
         end = self.sent
-        while end < len(self.packs) and all(self.left[g] <= 0 and self._is_first(g) for g in self.packs[end]):
+        while end < len(self.packs) and all(self.left.get(g) == 0 and self._is_first(g) for g in self.packs[end]):
             end += 1
         return self.packs[self.sent : end]
 
     def _is_first(self, g: NdArray) -> bool:
         """Whether no pack of the plans before has the gradient and has yet to go."""
-        return all(packs.get(g, -1) < plan.sent for plan, packs in self._before)
+        return all(pack < plan.sent for plan, pack in self._before[g])
+
+    def last(self, g: NdArray) -> int:
+        """The last pack that has a part of the gradient; -1: none has."""
+        return max((self._pack[own] for own in self.places.meeting(g)), default=-1)
 
     def rest(self) -> list[Pack]:
         """All packs that have not gone."""
         return self.packs[self.sent :]
+
+
+def _functions(root: Function | None) -> list[Function]:
+    """Those of a run, by the first one that is done."""
+    found: list[Function] = []
+    if root is not None:
+        root.outputs[0].visit(found.append)
+    return found
 
 
 def _grad(v: Variable) -> NdArray:
@@ -115,10 +127,10 @@ class _Exchange:
         """How many times the run has the callback, and has not come to its end."""
         self.plan: RunPlan | None = None
 
-    def start(self, root: Function | None, data: Sequence[NdArray], pack_size: int) -> RunPlan:
+    def start(self, root: Function | None, data: Callable[[], list[NdArray]], pack_size: int) -> RunPlan:
         """The plan, which is made when the run's first function is over."""
         if self.plan is None:
-            self.plan = RunPlan(root, data, pack_size, self.sender.plans)
+            self.plan = RunPlan(root, data(), pack_size, self.sender.plans)
             self.sender.check(self.plan.described())
             self.sender.plans.append(self.plan)
         return self.plan
@@ -132,9 +144,14 @@ class _Exchange:
 class GradientExchange:
     """The state of `all_reduce_callback`: the runs that go on, each within the one before."""
 
-    def __init__(self, begin: Callable[[int], Sender], data: Sequence[NdArray], pack_size: int) -> None:
-        self._begin, self._data, self._pack_size = begin, distinct(data), pack_size
+    def __init__(self, begin: Callable[[int], Sender], here: str, data: Sequence[NdArray], pack_size: int) -> None:
+        self._begin, self._here, self._given, self._pack_size = begin, here, tuple(data), pack_size
         self._open: list[_Exchange] = []
+        self._data()
+
+    def _data(self) -> list[NdArray]:
+        """What is summed: which arrays share memory is known from run to run."""
+        return distinct(self._here, "data", self._given)
 
     def begin_run(self, run: int) -> None:
         if not self._open or self._open[-1].run != run:
