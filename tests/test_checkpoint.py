@@ -215,6 +215,19 @@ def test_the_last_ones_are_kept(tmp_path):
     assert sorted(os.listdir(tmp_path))[-1] == "notes.txt" and len(os.listdir(tmp_path)) == 4
 
 
+def test_who_saves_behind_a_later_one_is_told(tmp_path, caplog):
+    points = Net().points(tmp_path, keep=2)
+    with caplog.at_level("WARNING", "nnrs"):
+        for step in (10, 20, 30):
+            points.save(step)
+        assert not caplog.records
+        points.load(points.path(20))
+        points.save(25)
+    (record,) = caplog.records
+    expected = f"step 25 is saved, but {points.path(30)}, of a later one, is what `resume` takes"
+    assert record.getMessage().startswith(expected)
+
+
 def test_damaged_ones_do_not_count_among_those_that_are_kept(tmp_path):
     points = Net().points(tmp_path, keep=3)
     for step in (97, 98, 99):

@@ -268,6 +268,13 @@ def test_run_is_as_python_would(tmp_path: Path) -> None:
     assert done.returncode == 7
     module = program("run", "-m", "s", "x", cwd=tmp_path)
     assert module.returncode == 7 and module.stdout.startswith("['") and "'x']" in module.stdout
+    theirs = program("run", "-m", "nnabla.utils.cli.cli", "version")
+    assert (theirs.returncode, theirs.stderr) == (0, "") and theirs.stdout.startswith("Version:")
+    child = (
+        "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-m', 'nnabla.utils.cli.cli', 'version']))"
+    )
+    theirs = program("run", "-c", child)
+    assert theirs.returncode == 0 and theirs.stdout.startswith("Version:"), theirs.stderr
 
 
 def test_the_file_of_a_script_is_absolute(tmp_path: Path) -> None:

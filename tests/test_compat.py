@@ -45,6 +45,20 @@ def test_modules_that_come_with_nnabla_itself():
     assert done.returncode == 0, done.stderr
 
 
+def test_modules_that_a_script_makes_of_their_specs():
+    done = run(
+        "import nnrs.compat; nnrs.compat.install()\n"
+        "import importlib.util as u\n"
+        "spec = u.find_spec('nnabla.utils.rnn')\n"
+        "module = u.module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        "assert module.pad_sequence and not hasattr(module, 'no_such')\n"
+        "import nnabla.utils.rnn\n"
+        "assert nnabla.utils.rnn is nnrs.utils.rnn\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_installed_version_of_nnabla_is_that_one():
     done = run(
         "import nnrs.compat\n"

@@ -130,6 +130,42 @@ def test_slices_with_a_memory_cache_are_the_whole_in_each_epoch():
         assert sorted(epoch) == list(range(12))
 
 
+@pytest.mark.parametrize("kind", ["memory", "file", "both", "csv", "concatenated", "slices of a slice"])
+def test_slices_beside_each_other_are_in_epochs_of_their_own(kind, tmp_path):
+    """Whichever comes first to an end of an epoch: an epoch has all samples, and its order is the same in each run."""
+    caches = {"with_memory_cache": kind in ("memory", "both"), "with_file_cache": kind in ("file", "both")}
+    (tmp_path / "d.csv").write_text("x\n" + "\n".join(map(str, range(24))))
+
+    def run(steps):
+        rng = np.random.RandomState(7)
+        if kind == "csv":
+            whole = data_iterator_csv_dataset(str(tmp_path / "d.csv"), 4, shuffle=True, rng=rng, **caches)
+        elif kind == "concatenated":
+            sources = [SimpleDataSource(lambda i, k=k: (np.array(12 * k + i),), 12, shuffle=True) for k in range(2)]
+            whole = data_iterator_concat_datasets(sources, 4, shuffle=True, rng=rng, **caches)
+        else:
+            whole = data_iterator_simple(lambda i: (np.array(i),), 24, 4, shuffle=True, rng=rng, **caches)
+        if kind == "slices of a slice":
+            whole = whole.slice(rng, slice_start=0, slice_end=24)
+        parts = [whole.slice(None, 3, i) for i in range(3)]
+        found = [[], [], []]
+        for i in steps:
+            found[i] += parts[i].next()[0].ravel().astype(int).tolist()
+        for it in (*parts, whole):
+            it.close()
+        return found
+
+    found = run([0, 1, 2] * 8)
+    for epoch in range(4):
+        assert sorted(v for part in found for v in part[8 * epoch : 8 * epoch + 8]) == list(range(24))
+    orders = {tuple(v for part in found for v in part[8 * epoch : 8 * epoch + 8]) for epoch in range(4)}
+    assert len(orders) >= (1 if kind == "slices of a slice" else 3 - caches["with_memory_cache"])
+    steps = np.random.RandomState(0).permutation([0, 1, 2] * 8)
+    assert run(steps) == found and run([0] * 8 + [2] * 8 + [1] * 8) == found
+    closed = run([1] * 8)
+    assert closed[1] == found[1]
+
+
 def test_a_slice_leaves_the_whole_where_it_was():
     whole = data_iterator_simple(scenarios.load, 8, 2)
     whole.next()

@@ -407,6 +407,18 @@ def test_a_data_set_over_http():
         assert FileReader(f"{at}/set").listdir() is None
 
 
+@pytest.mark.parametrize("cache", [False, True])
+def test_a_data_set_whose_transfer_breaks_off(cache):
+    files = {"data.csv": b"x\n" + b"12\n" * 4000, "set/data.csv": b"x\na.npy\n", "set/a.npy": array_bytes([1, 2])}
+    with server(files, short=True) as at:
+        for name in ("data.csv", "set/data.csv"):
+            with pytest.raises(nn.utils.download.UnreachedError, match="broke off 5 bytes before its end") as e:
+                data_iterator_csv_dataset(f"{at}/{name}", 2, with_file_cache=cache)
+            assert f"{at}/{name}" in str(e.value)
+        with pytest.raises(OSError, match="broke off"), FileReader(f"{at}/set/a.npy").open() as f:
+            list(f)
+
+
 def test_a_data_set_of_s3(monkeypatch):
     files = {"set/data.csv": b"x\na.npy\n", "set/a.npy": array_bytes([1, 2])}
 

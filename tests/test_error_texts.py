@@ -93,7 +93,7 @@ def test_parts_of_contents_of_another_kind(tmp_path):
     path = str(tmp_path / "a.nnp")
     with pytest.raises(TypeError, match="expected a list of dicts, got dict"):
         save(path, {"networks": net})
-    with pytest.raises(TypeError, match="'solver' of an optimizer': expected a Solver, got str 'Adam'"):
+    with pytest.raises(TypeError, match=r"contents\['optimizers'\]\['solver'\]': expected a Solver, got str 'Adam'"):
         save(path, {"networks": [net], "optimizers": [rule]})
     assert os.listdir(tmp_path) == []
 

@@ -316,7 +316,7 @@ def test_states_of_solvers_in_files(tmp_path):
     ("change", "error", "text"),
     [
         (lambda c: c["networks"][0].pop("names"), ValueError, "expected the key 'names'"),
-        (lambda c: c["networks"][0].update(outputs={"y": 3}), TypeError, "'y'.: expected a Variable, got int 3"),
+        (lambda c: c["networks"][0].update(outputs={"y": 3}), TypeError, r"'y'\]': expected a Variable, got int 3"),
         (lambda c: c.update(executors=[{"name": "e", "network": "no"}]), ValueError, "one of the networks 'net'"),
         (
             lambda c: c.update(executors=[{"name": "e", "network": "net", "data": ["q"]}]),
@@ -333,6 +333,29 @@ def test_contents_that_do_not_fit(tmp_path, change, error, text):
     with pytest.raises(error, match=text) as e:
         save(tmp_path / "net.nnp", contents)
     assert isinstance(e.value, nn.Error) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [".nnp", ".nntxt", ".protobuf"])
+def test_outputs_that_no_function_of_the_file_makes(tmp_path, kind):
+    """A file has no sinks: what one makes is no variable of the network, and a leaf alone is none."""
+    x = nn.Variable((4, 6))
+    path, executor = tmp_path / f"net{kind}", {"name": "run", "network": "net", "data": ["x"], "output": ["y"]}
+
+    def contents(y, *executors):
+        net = {"name": "net", "batch_size": 4, "outputs": {"y": y}, "names": {"x": x}}
+        return {"networks": [net], "executors": list(executors)}
+
+    both = F.sink(F.exp(x), F.sin(x))
+    with pytest.raises(
+        ValueError, match=r"variables of the network 'net' 'x', '@net/Exp_out', '@net/Sin_out', got str 'y'"
+    ):
+        save(path, contents(both, executor))
+    for executors in ([], [executor]):
+        with pytest.raises(ValueError, match=r"\['outputs'\]': expected a Variable that a function makes, got none"):
+            save(path, contents(x, *executors))
+    assert not list(tmp_path.iterdir())
+    save(path, contents(both, {**executor, "output": ["@net/Exp_out"]}))
+    assert list(load(path).executors["run"].output_assign.values()) == [["", "@net/Exp_out"]]
 
 
 def test_arguments_of_save_that_do_not_fit(tmp_path):

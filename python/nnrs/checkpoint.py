@@ -40,6 +40,7 @@ from ._errors import (
     FileError,
     FormatError,
     MissingFileError,
+    check_flag,
     check_integer,
     check_type,
     describe,
@@ -251,6 +252,10 @@ class Checkpoints:
     def _remove_old(self, written: int) -> None:
         """Remove all but the last checkpoints that are whole, and files of ranks without one."""
         steps, whole = self.steps(), 0
+        if steps[-1] > written:
+            later = self.path(steps[-1])
+            text = "step %d is saved, but %s, of a later one, is what `resume` takes: remove it if it counts no more"
+            logger.warning(text, written, later)
         self._known[written] = (self._date(written), True)
         kept = {written}
         for step in reversed(steps):
@@ -268,7 +273,7 @@ class Checkpoints:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def latest(self) -> str | None:
-        """The path of the newest checkpoint that is whole; None if there is none."""
+        """The path of the checkpoint of the largest step that is whole; None if there is none."""
         found = self._newest()
         return None if found is None else self.path(found)
 
@@ -316,7 +321,7 @@ class Checkpoints:
         """Bring everything back to what it was.
 
         Args:
-            path: File of a checkpoint; by default the newest whole one.
+            path: File of a checkpoint; by default the whole one of the largest step.
             positions: Whether iterators and random state are brought back, too. Without them a checkpoint fits other
                 data and any number of ranks, which all get the first rank's parameters and states.
 
@@ -338,7 +343,9 @@ class Checkpoints:
         return self._load(self.path(newest), positions)
 
     def resume(self, **values: Any) -> Resumed:
-        """Load the newest whole checkpoint; where there is none, begin with step 0 and the values given here.
+        """Load the whole checkpoint of the largest step; without one, begin with step 0 and the values given here.
+
+        Who has gone back to an earlier one, and will save from there on, removes the later ones.
 
         Args:
             values: The first values. Those that the checkpoint does not have are added to it.
@@ -350,6 +357,8 @@ class Checkpoints:
         return Resumed(found.step, values | found.values)
 
     def _load(self, path: str, positions: bool) -> Resumed:
+        positions = check_flag("load", "positions", positions)
+        self._ranks.unless_one_fails(lambda: positions, int, "load", "positions")
         ready = self._ranks.unless_one_fails(
             lambda: self._checked(path, positions), lambda ready: ready.checksum, "load", "path"
         )

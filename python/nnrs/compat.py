@@ -12,7 +12,8 @@ import importlib.util
 import logging
 import sys
 from collections.abc import Iterable, Sequence
-from types import ModuleType
+from functools import partial
+from types import CodeType, ModuleType
 from typing import Any
 
 from ._errors import UnsupportedError
@@ -23,18 +24,21 @@ _NNABLA = "1.39.0"  # the version whose API this is: scripts look whether it is 
 _PACKAGES = {"nnabla": "nnrs", "nnabla_ext": "nnrs.ext"}
 
 
-def _real_name(name: str) -> str | None:
+def real_name(name: str) -> str | None:
     """The module of nnrs that stands for the module `name` of NNabla."""
     head, dot, rest = name.partition(".")
     return _PACKAGES[head] + dot + rest if head in _PACKAGES else None
 
 
-def _is_there(name: str) -> bool:
-    """Whether there is a module `name`."""
+def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
+    """That of the module `name`, if there is one."""
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__spec__ is not None:
+        return loaded.__spec__
     try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # nor is what it lies in
-        return False
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):  # nor is what it lies in; one without a spec
+        return None
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -43,14 +47,24 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        real = _real_name(fullname)
-        if real is None or (real not in sys.modules and not _is_there(real)):
+        real = real_name(fullname)
+        spec = None if real is None else _spec(real)
+        if real is None or (spec is None and real not in sys.modules):
             return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        is_package = spec is None or spec.submodule_search_locations is not None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=is_package)
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system takes what is in sys.modules after this call: nnrs's own module, whose name stays its own.
-        sys.modules[module.__name__] = importlib.import_module(str(_real_name(module.__name__)))
+        real = importlib.import_module(str(real_name(module.__name__)))
+        sys.modules[module.__name__] = real
+        module.__dict__["__getattr__"] = partial(getattr, real)  # for who made a module himself
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """For `python -m nnabla.utils.x` and `runpy`: nnrs's module is run."""
+        spec = _spec(str(real_name(fullname)))
+        loader: Any = spec and spec.loader
+        return loader.get_code(spec.name) if hasattr(loader, "get_code") else None  # type: ignore[union-attr]
 
     @staticmethod
     def find_distributions(context: Any = None) -> Iterable[Any]:
@@ -103,5 +117,5 @@ def uninstall() -> None:
     sys.meta_path.remove(_alias)
     _say_version(__version__)
     logging.root.manager.loggerDict.pop("nnabla", None)
-    for name in [n for n in sys.modules if _real_name(n) is not None]:
+    for name in [n for n in sys.modules if real_name(n) is not None]:
         del sys.modules[name]

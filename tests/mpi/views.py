@@ -1,7 +1,8 @@
-"""Gradients by other arrays over their memory, and those that no function of the graph has, as summed behind backward."""
+"""Gradients by other arrays over their memory, and those that no function of the graph has: as summed behind it."""
 
 from __future__ import annotations
 
+import tempfile
 import time
 
 import numpy as np
@@ -133,4 +134,23 @@ comm.add_context_and_parameters((nn.get_current_context(), nn.get_parameters()))
 w.g = 1
 comm.allreduce()
 assert (w.g == comm.size).all()
+
+# What is said wrongly.
+for call in (comm.all_reduce, comm.bcast):
+    try:
+        call([w.grad], "first") if call == comm.all_reduce else call([w.grad], 0, "first")
+    except TypeError as error:
+        assert "expected bool, got str 'first'" in str(error), error
+    else:
+        raise AssertionError("a text is no flag")
+with tempfile.TemporaryDirectory() as folder:
+    points = nn.checkpoint.Checkpoints(folder + "/0", parameters={"w": w}, communicator=comm)
+    own = nn.checkpoint.Checkpoints(folder, parameters={"w": w})
+    path = own.save(1)
+    try:
+        points.load(path, positions=comm.rank == 0)
+    except ValueError as error:
+        assert "argument 'positions': expected the same on all ranks" in str(error), error
+    else:
+        raise AssertionError("positions")
 print(f"rank {comm.rank} is well")

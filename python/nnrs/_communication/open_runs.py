@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._core import NdArray
 from .agreement import DisagreementError, Notice
 
 if TYPE_CHECKING:

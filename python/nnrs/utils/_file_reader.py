@@ -119,12 +119,29 @@ class FileReader:
             yield io.BytesIO(self.read_s3_object(name.split("://", 1)[1].partition("/")[2]))
         elif self._file_type == "http":
             with opened_url("FileReader", name) as answer:
-                yield answer
+                yield io.BufferedReader(_WholeAnswer(answer))
         else:
             with failures_as(lambda error: _unopened(error, name), (OSError, ValueError)):
                 f = open(name, "rb")
             with f:
                 yield f
+
+
+class _WholeAnswer(io.RawIOBase):
+    """A server's answer, which has to come to its end: http.client takes a shorter one for the whole, line by line."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count: int = self._answer.readinto(buffer)
+        if not count and len(buffer) and self._answer.length:
+            raise ConnectionError(f"the answer broke off {self._answer.length} bytes before its end")
+        return count
 
 
 def _unopened(error: Exception, path: str) -> Exception:

@@ -203,7 +203,9 @@ class DataIterator:
             drop_last: Whether slices leave out what cannot be divided evenly; else some samples are in two slices.
 
         Returns:
-            A DataIterator with a thread, without end and without callbacks. It reads the data source of this one.
+            A DataIterator with a thread, without end and without callbacks. It reads the data source of this one, which
+            is not to be read meanwhile; other slices may be. Where the batch size does not divide its size, a shuffled
+            epoch has some samples twice, and lacks as many, as in NNabla.
 
         >>> from nnrs.utils.data_iterator import data_iterator_simple
         >>> with data_iterator_simple(lambda i: (i,), 10, 2) as whole, whole.slice(None, 5, 1) as part:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import weakref
 import zlib
 from collections.abc import Sequence
@@ -42,6 +43,9 @@ class DataSource:
         shuffle: Whether each epoch has an order of its own.
         rng: Random generator for the orders, with a method `permutation`; by default a `RandomState(313)`.
     """
+
+    _keeps_orders = False
+    """Whether slices find the orders of the epochs that they are in."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class with its own way to read one sample reads several so, too."""
@@ -171,6 +175,51 @@ def _is_position(value: Any, size: int) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "iu" and len(value) == size
     return isinstance(value, list) and len(value) == size and all(isinstance(v, (int, np.integer)) for v in value)
+
+
+def replica(source: Any, copies: dict[int, Any]) -> Any:
+    """A source of the same samples, with orders of its own that go on as those of `source` do.
+
+    Args:
+        source: The source; one of a class of the user's is itself.
+        copies: Of random generators, by the id of the one that several sources of one replica share.
+    """
+    if not isinstance(source, DataSource) or not type(source).__module__.startswith("nnrs."):
+        return source
+    made: Any = copy.copy(source)
+    if id(made._rng) not in copies:
+        try:
+            copies[id(made._rng)] = copy.deepcopy(made._rng)
+        except TypeError:  # one of the user's that has no copy
+            copies[id(made._rng)] = made._rng
+    made._rng = copies[id(source._rng)]
+    if hasattr(made, "_orders"):
+        made._orders = copy.copy(made._orders)
+    if hasattr(made, "_data_source"):
+        made._data_source = replica(made._data_source, copies)
+    if hasattr(made, "_data_sources"):
+        made._data_sources = [replica(one, copies) for one in made._data_sources]
+    return made
+
+
+_slices: weakref.WeakKeyDictionary[DataSource, tuple[weakref.ref[Any], Any]] = weakref.WeakKeyDictionary()
+
+
+def for_slice(source: Any, reader: Any) -> Any:
+    """What a slice of a source reads, so that slices beside each other do not take each other's orders.
+
+    The first one reads the source itself, the others replicas of what that was then.
+    """
+    if not isinstance(source, DataSource) or source._keeps_orders or replica(source, {}) is source:
+        return source
+    first, was = _slices.get(source, (lambda: None, None))
+    other = first()
+    if other is None or other._closed:
+        _slices[source] = weakref.ref(reader), replica(source, {})
+        return source
+    made = replica(was, {})
+    made._whole = source  # whose files go with it
+    return made
 
 
 def order_mark(source: Any, generation: int | None = None) -> int:

@@ -32,7 +32,7 @@ from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
-from ._source import DataSource, order_mark
+from ._source import DataSource, for_slice, order_mark
 
 __all__ = [
     "DataSource",
@@ -268,7 +268,7 @@ def _bytes(value: Any) -> int:
 
 
 class SlicedDataSource(DataSource):
-    """A part of each epoch of another source, which several slices may share.
+    """A part of each epoch of another source, which several slices may share: each is in an epoch of its own.
 
     Args:
         data_source: Where the samples are from; it stays open.
@@ -292,7 +292,7 @@ class SlicedDataSource(DataSource):
         end = size if slice_end is None else check_integer(name, "slice_end", slice_end, start)
         if end > size:
             raise ArgumentError(message(name, "slice_end", f"{size} at most, the source's samples", end))
-        self._data_source = data_source
+        self._data_source = for_slice(data_source, self)
         self._variables = data_source.variables[:]
         self._slice_start, self._slice_end = start, end
         self._size = end - start

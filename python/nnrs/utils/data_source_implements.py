@@ -52,13 +52,18 @@ class SimpleDataSource(DataSource):
         rng: Random generator for the orders; by default a `RandomState(313)`.
     """
 
+    _keeps_orders = True
+
     def __init__(
         self, load_func: Callable[[int], Any], num_examples: int, shuffle: bool = False, rng: Any = None
     ) -> None:
         check_callable("SimpleDataSource", "load_func", load_func)
         super().__init__(shuffle=shuffle, rng=rng)
         self._load_func = load_func
-        self._size = check_integer("SimpleDataSource", "num_examples", num_examples, 1)
+        count: Any = num_examples
+        if isinstance(count, float) and count.is_integer():  # 1e4
+            count = int(count)
+        self._size = check_integer("SimpleDataSource", "num_examples", count, 1)
         self._generation = 0
         self._variables = [f"x{i}" for i in range(_values_of(load_func(0)))]
         self._orders: deque[tuple[int, np.ndarray]] = deque(maxlen=15)  # a slice may be that many epochs behind

@@ -160,7 +160,7 @@ def create_proto(
         proto.network.append(made)
     for d in _dicts(contents, "datasets"):
         proto.dataset.append(_dataset(d))
-    datasets = {d.name for d in proto.dataset}
+    datasets = [d.name for d in proto.dataset]
     for o in _dicts(contents, "optimizers"):
         proto.optimizer.append(_optimizer(o, networks, datasets, save_solver_in_proto))
     for m in _dicts(contents, "monitors"):
@@ -223,7 +223,7 @@ class _Ports:
         made = {name for f in network.function for name in f.output}
         read = {name for f in network.function for name in f.input}
         buffers = [v.name for v in network.variable if v.type != "Parameter"]
-        self.variables = set(buffers)
+        self.variables = buffers
         self.parameters = [v.name for v in network.variable if v.type == "Parameter"]
         self.inputs = [name for name in buffers if name in read and name not in made]
         self.outputs = [name for name in buffers if name in made and name not in read]
@@ -247,16 +247,19 @@ def _network(net: dict[str, Any], variable_batch_size: bool) -> Message:
         bool(variable_batch_size),
     )
     made = message_class("Network")._of(found)
+    if not made.function:
+        where = "contents['networks']['outputs']"
+        raise ArgumentError(message("create_proto", where, "a Variable that a function makes", "none"))
     made.batch_size = batch_size
     return made
 
 
 def _variables(net: dict[str, Any], key: str) -> dict[str, Any]:
     found = _of(net, key, "networks")
-    check_type("create_proto", f"'{key}' of a network", found, Mapping, "a dict from names to Variables")
+    check_type("create_proto", f"contents['networks']['{key}']", found, Mapping, "a dict from names to Variables")
     for name, v in found.items():
-        check_name("create_proto", f"'{key}' of a network", name, "names as str")
-        check_type("create_proto", f"'{key}' of a network, '{name}'", v, Variable, "a Variable")
+        check_name("create_proto", f"contents['networks']['{key}']", name, "names as str")
+        check_type("create_proto", f"contents['networks']['{key}']['{name}']", v, Variable, "a Variable")
     return dict(found)
 
 
@@ -277,7 +280,7 @@ def _known(found: Mapping[str, Any] | Iterable[str], name: Any, what: str) -> An
     return found[name] if isinstance(found, Mapping) else name
 
 
-def _dataset_names(given: Any, datasets: set[str], strict: bool) -> list[str]:
+def _dataset_names(given: Any, datasets: list[str], strict: bool) -> list[str]:
     if isinstance(given, (list, tuple)):
         return [_known(datasets, name, "datasets") for name in given]
     if strict:
@@ -285,11 +288,13 @@ def _dataset_names(given: Any, datasets: set[str], strict: bool) -> list[str]:
     return [given] if isinstance(given, str) and given in datasets else []
 
 
-def _optimizer(o: dict[str, Any], networks: dict[str, _Ports], datasets: set[str], with_states: bool) -> Message:
+def _optimizer(o: dict[str, Any], networks: dict[str, _Ports], datasets: list[str], with_states: bool) -> Message:
     made = message_class("Optimizer")()
     solver = _of(o, "solver", "optimizers")
     if not hasattr(solver, "get_parameters"):
-        raise ArgumentTypeError(message("create_proto", "'solver' of an optimizer", "a Solver", describe(solver)))
+        raise ArgumentTypeError(
+            message("create_proto", "contents['optimizers']['solver']", "a Solver", describe(solver))
+        )
     ports = _known(networks, _of(o, "network", "optimizers"), "networks") if networks else None
     made.name = _of(o, "name", "optimizers")
     made.network_name = ports.network.name if ports else "None"
@@ -331,7 +336,7 @@ def _add_generators(to: Message, item: dict[str, Any]) -> None:
         to.generator_variable.add(variable_name=name, type="Constant")
 
 
-def _monitor(m: dict[str, Any], networks: dict[str, _Ports], datasets: set[str]) -> Message:
+def _monitor(m: dict[str, Any], networks: dict[str, _Ports], datasets: list[str]) -> Message:
     ports = _known(networks, _of(m, "network", "monitors"), "networks")
     made = message_class("Monitor")(name=_of(m, "name", "monitors"), network_name=m["network"])
     made.dataset_name.extend(_dataset_names(_of(m, "dataset", "monitors"), datasets, strict=True))
@@ -350,7 +355,7 @@ def _executor(e: dict[str, Any], networks: dict[str, _Ports]) -> Message:
         if e.get(key) is not None:
             setattr(made, key, e[key])
     renamed = e.get("remp", {})
-    check_type("create_proto", "'remp' of an executor", renamed, Mapping, "a dict from names to names")
+    check_type("create_proto", "contents['executors']['remp']", renamed, Mapping, "a dict from names to names")
     for add, names in (
         (made.data_variable.add, e.get("data", ports.inputs)),
         (made.output_variable.add, e.get("output", ports.outputs)),

@@ -32,8 +32,10 @@ pub fn record(save: &NetworkToSave) -> Result<Message> {
     let mut recorder = Recorder::new(save);
     let functions = functions(save.outputs)?;
     functions.iter().try_for_each(|f| recorder.function(f))?;
-    // A variable without a function is all of its network.
-    save.outputs.iter().for_each(|y| _ = recorder.variable(y, || "x".to_string()));
+    if recorder.functions.is_empty() {
+        // A variable without a function is all of its network.
+        save.outputs.iter().for_each(|y| _ = recorder.variable(y, || "x".to_string()));
+    }
     let mut network = Message::new("Network")?;
     network.set("name", save.name);
     if save.batch_size != 0 {

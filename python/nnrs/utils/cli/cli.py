@@ -143,3 +143,7 @@ def _said(args: Any, text: str, status: int) -> int:
     if comm is not None:
         comm.abort()  # the others would wait
     return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

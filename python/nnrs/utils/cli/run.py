@@ -20,6 +20,7 @@ import os
 import pkgutil
 import runpy
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -44,7 +45,9 @@ def run_command(args: Any) -> None:
         sys.argv = [args.script, *args.args]
         _enter(os.getcwd())
         _check_module(args.script)
-        _as_main(lambda: runpy.run_module(args.script, run_name="__main__", alter_sys=True))
+        name = compat.real_name(args.script) or args.script
+        warnings.filterwarnings("ignore", "'nnrs.* found in sys.modules", RuntimeWarning)  # for this command
+        _as_main(lambda: runpy.run_module(name, run_name="__main__", alter_sys=True))
     elif args.code or args.script == "-":
         _run_text(args)
     else:
