@@ -166,6 +166,40 @@ def test_slices_beside_each_other_are_in_epochs_of_their_own(kind, tmp_path):
     assert closed[1] == found[1]
 
 
+@pytest.mark.parametrize("kind", ["memory", "file", "csv"])
+@pytest.mark.parametrize("bound", ["function", "name", "list"])
+def test_slices_made_for_each_epoch_go_on(kind, bound, tmp_path):
+    """As training loops make them, whether and when the last one is freed: each epoch has an order of its own."""
+    (tmp_path / "d.csv").write_text("x\n" + "\n".join(map(str, range(24))))
+    caches = {"with_memory_cache": kind == "memory", "with_file_cache": kind == "file"}
+
+    def run(which):
+        rng = np.random.RandomState(7)
+        if kind == "csv":
+            whole = data_iterator_csv_dataset(str(tmp_path / "d.csv"), 4, shuffle=True, rng=rng, **caches)
+        else:
+            whole = data_iterator_simple(lambda i: (np.array(i),), 24, 4, shuffle=True, rng=rng, **caches)
+        kept, found = [], []
+
+        def batches(part):
+            return tuple(int(v) for _ in range(3) for v in part.next()[0].ravel())
+
+        for _ in range(6):
+            if bound == "function":
+                found.append(batches(whole.slice(None, 2, which)))
+                continue
+            part = whole.slice(None, 2, which)
+            kept += [part] if bound == "list" else []
+            found.append(batches(part))
+        for it in (*kept, whole):
+            it.close()
+        return found
+
+    both = [run(which) for which in range(2)]
+    assert all(sorted(a + b) == list(range(24)) for a, b in zip(*both, strict=True))
+    assert len(set(both[0])) >= 5 and both[0] == run(0)
+
+
 def test_a_slice_leaves_the_whole_where_it_was():
     whole = data_iterator_simple(scenarios.load, 8, 2)
     whole.next()

@@ -65,6 +65,57 @@ def test_executors_are_linked(tmp_path):
     assert both.need_back_propagation and both.num_evaluations == 2 and both.loss_variables == []
 
 
+def test_networks_train_what_others_have_and_do_not_train(tmp_path):
+    """Two networks share parameters, of which each optimizer has some: what one leaves as it is, the other trains."""
+    x, z = nn.Variable((4, 3)), nn.Variable((4, 2))
+
+    def made(name, v):
+        with nn.parameter_scope(name):
+            return F.tanh(PF.affine(v, 3))
+
+    losses = {
+        "G": F.mean(made("critic", made("maker", z))),
+        "D": F.mean(made("critic", x) * made("critic", made("maker", z))),
+    }
+    trained = {"G": "maker", "D": "critic"}
+    contents: dict = {"networks": [], "optimizers": [], "datasets": []}
+    for name, loss in losses.items():
+        given = {"z": z} if name == "G" else {"x": x, "z": z}
+        contents["networks"].append({"name": name, "batch_size": 4, "outputs": {"loss" + name: loss}, "names": given})
+        solver = nn.solvers.Sgd(0.5)
+        solver.set_parameters({k: v for k, v in nn.get_parameters().items() if k.startswith(trained[name])})
+        rule = {
+            "name": name,
+            "network": name,
+            "solver": solver,
+            "dataset": "d",
+            "update_interval": 1,
+            "weight_decay": 0,
+        }
+        rule |= {"lr_decay": 1, "lr_decay_interval": 1, "loss_variables": ["loss" + name], "data_variables": {}}
+        contents["optimizers"].append(rule)
+    save(tmp_path / "both.nnp", contents)
+    nn.clear_parameters()
+    info = load(tmp_path / "both.nnp", prepare_data_iterator=False)
+    parameters = nn.get_parameters(grad_only=False)
+    assert list(nn.get_parameters()) == list(parameters)
+    for name, network in info.networks.items():
+        for key, p in network.parameters.items():
+            assert p.variable_instance.need_grad == key.startswith(trained[name])
+            assert p.variable_instance.data == parameters[key].data
+    for name, optimizer in info.optimizers.items():
+        for v in info.networks[name].variables.values():
+            if v.variable_instance is not None and v.variable_instance.parent is None:
+                v.variable_instance.d = 0.5
+        before = {key: v.d.copy() for key, v in parameters.items()}
+        optimizer.target.forward()
+        optimizer.solver.zero_grad()
+        optimizer.target.backward()
+        optimizer.solver.update()
+        moved = {key for key, v in parameters.items() if (v.d != before[key]).any()}
+        assert moved == {key for key in parameters if key.startswith(trained[name])}
+
+
 def test_optimizers_are_linked(tmp_path):
     info = load([written(tmp_path)])
     adam, momentum = info.optimizers["adam"], info.optimizers["momentum"]

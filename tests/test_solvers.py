@@ -242,6 +242,15 @@ def test_reading_a_zeroed_gradient_leaves_it_zeroed():
     assert seen == 7 and not a.grad.zeroing
 
 
+def test_gradients_that_are_parts_of_one_array_are_clipped_each():
+    flat, parameters = nn.NdArray((6,)), {str(i): parameter([1.0, 2.0], [0.0, 0.0]) for i in range(3)}
+    for i, p in enumerate(parameters.values()):
+        p.grad = flat.narrow(0, 2 * i, 2)
+    flat.data = [3, 4, 6, 8, 0.3, 0.4]
+    solver_of(S.Sgd, **parameters).clip_grad_by_norm(1.0)
+    np.testing.assert_allclose(flat.data, [0.6, 0.8, 0.6, 0.8, 0.3, 0.4], rtol=1e-6)
+
+
 def test_decay_scale_and_clip():
     a = parameter([1.0, -2.0], [3.0, 4.0])
     solver = solver_of(S.Sgd, a=a)

@@ -67,9 +67,10 @@ pub(super) fn scale(entries: &[&Entry], factor: f64) -> Result<()> {
 pub(super) fn clip_by_norm(entries: &[&Entry], limit: f64) -> Result<()> {
     let factor = |norm: f64| if limit != 0.0 && norm > limit && norm > 0.0 { limit / norm } else { 1.0 };
     let mut entries = touched(entries)?;
-    // A gradient that two parameters share is short enough when the second's turn comes.
+    // A gradient that two parameters share is short enough when the second's turn comes; parts of one memory are several.
     let mut seen = BTreeSet::new();
-    entries.retain(|e| seen.insert(Arc::as_ptr(&e.param.grad().storage()) as usize));
+    let place = |g: NdArray| (Arc::as_ptr(&g.storage()) as usize, g.offset(), g.size());
+    entries.retain(|e| seen.insert(place(e.param.grad())));
     let factors: Vec<f64> = norms(&entries)?.into_iter().map(factor).collect();
     scale_each(&entries, &factors)
 }

@@ -168,8 +168,10 @@ class ProtoNetwork:
         shared = {} if args else self._shared(batch_size or 1)
         given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
+        # Each network has Variables of its own over the parameters: what one does not train, another may.
+        known = [(name, v.get_unlinked_variable(need_grad=v.need_grad)) for name, v in graph.get_parameters().items()]
         with graph._in_context():
-            made = _core.build_network(here, network, batch_size, list(graph.get_parameters().items()), given)
+            made = _core.build_network(here, network, batch_size, known, given)
         _, outputs, variables, parameters = (dict(part) for part in made)
         self._note(graph, variables, parameters)
         if not args:
@@ -191,8 +193,10 @@ class ProtoNetwork:
     def _note(self, graph: Any, variables: dict[str, Any], parameters: dict[str, Any]) -> None:
         for name, v in self.variables.items():
             v.variable_instance = variables.get(name)
+        known = graph.get_parameters()
         for name, v in parameters.items():
-            graph.set_parameter(name, v)
+            if name not in known:
+                graph.set_parameter(name, v.get_unlinked_variable(need_grad=v.need_grad))
             if name in self.parameters:
                 self.parameters[name].variable_instance = v
 

@@ -188,10 +188,7 @@ def replica(source: Any, copies: dict[int, Any]) -> Any:
         return source
     made: Any = copy.copy(source)
     if id(made._rng) not in copies:
-        try:
-            copies[id(made._rng)] = copy.deepcopy(made._rng)
-        except TypeError:  # one of the user's that has no copy
-            copies[id(made._rng)] = made._rng
+        copies[id(made._rng)] = _copied(made._rng)
     made._rng = copies[id(source._rng)]
     if hasattr(made, "_orders"):
         made._orders = copy.copy(made._orders)
@@ -202,20 +199,38 @@ def replica(source: Any, copies: dict[int, Any]) -> Any:
     return made
 
 
-_slices: weakref.WeakKeyDictionary[DataSource, tuple[weakref.ref[Any], Any]] = weakref.WeakKeyDictionary()
+def _copied(rng: Any) -> Any:
+    if rng is np.random:
+        made = np.random.RandomState()
+        made.set_state(np.random.get_state())
+        return made
+    try:
+        return copy.deepcopy(rng)
+    except TypeError:  # one of the user's that has no copy
+        return rng
 
 
-def for_slice(source: Any, reader: Any) -> Any:
+class SliceRange:
+    """Which part of its source a slice reads, and whether it is closed."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start, self.end, self.is_closed = start, end, False
+
+
+_slices: weakref.WeakKeyDictionary[DataSource, tuple[SliceRange, Any]] = weakref.WeakKeyDictionary()
+
+
+def for_slice(source: Any, part: SliceRange) -> Any:
     """What a slice of a source reads, so that slices beside each other do not take each other's orders.
 
-    The first one reads the source itself, the others replicas of what that was then.
+    The first one reads the source itself, others of other parts replicas of what that was then. One of the same part is
+    made anew, and goes on where the source is; when the old one is freed must decide about nothing.
     """
     if not isinstance(source, DataSource) or source._keeps_orders or replica(source, {}) is source:
         return source
-    first, was = _slices.get(source, (lambda: None, None))
-    other = first()
-    if other is None or other._closed:
-        _slices[source] = weakref.ref(reader), replica(source, {})
+    first, was = _slices.get(source, (part, None))
+    if first.is_closed or (first.start, first.end) == (part.start, part.end):
+        _slices[source] = part, replica(source, {})
         return source
     made = replica(was, {})
     made._whole = source  # whose files go with it

@@ -32,7 +32,7 @@ from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
-from ._source import DataSource, for_slice, order_mark
+from ._source import DataSource, SliceRange, for_slice, order_mark
 
 __all__ = [
     "DataSource",
@@ -255,8 +255,8 @@ class DataSourceWithMemoryCache(DataSource):
             self._generation = -1
         else:
             self._touched = False
-            if self._shuffle:  # what the other source calls its first sample is another one then
-                cache.fill()
+            if self._shuffle or getattr(self._data_source, "shuffle", False):
+                cache.fill()  # what the other source calls its first sample is another one then
             self._data_source._position = self._position
             self._data_source.reset()
 
@@ -292,7 +292,8 @@ class SlicedDataSource(DataSource):
         end = size if slice_end is None else check_integer(name, "slice_end", slice_end, start)
         if end > size:
             raise ArgumentError(message(name, "slice_end", f"{size} at most, the source's samples", end))
-        self._data_source = for_slice(data_source, self)
+        self._range = SliceRange(start, end)
+        self._data_source = for_slice(data_source, self._range)
         self._variables = data_source.variables[:]
         self._slice_start, self._slice_end = start, end
         self._size = end - start
@@ -304,6 +305,10 @@ class SlicedDataSource(DataSource):
     def apply_order(self) -> None:
         self._generation += 1
         self._data_source._generate_order(self._generation)
+
+    def close(self) -> None:
+        super().close()
+        self._range.is_closed = True
 
     def reset(self) -> None:
         source = self._data_source

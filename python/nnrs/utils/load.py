@@ -143,6 +143,11 @@ def _made(info: Any, records: list[_files.Parameter], link: bool) -> Any:
     info.executors = OrderedDict((e.name, _executor(e)) for e in info.proto.executor)
     frozen = linked(info) if link else []
     staged.commit()
+    parameters = info.graph.get_parameters()
+    for network in info.networks.values():
+        for name, p in network.parameters.items():
+            if p.variable_instance is not None and name in parameters:
+                p.variable_instance.need_grad = parameters[name].need_grad
     freeze(frozen)
     info.graph.parameter_scope = info.parameter_scope
     return info
