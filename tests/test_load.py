@@ -103,6 +103,18 @@ def test_networks_train_what_others_have_and_do_not_train(tmp_path):
         for key, p in network.parameters.items():
             assert p.variable_instance.need_grad == key.startswith(trained[name])
             assert p.variable_instance.data == parameters[key].data
+    with pytest.MonkeyPatch.context() as patch:  # one of the file's networks, of which a script fixes a part
+        patch.setattr(info.networks["D"].parameters["critic/affine/W"], "need_grad", False)
+        info.networks["D"]()
+        fixed = {k: p.variable_instance.need_grad for k, p in info.networks["D"].parameters.items()}
+        assert fixed == {k: k != "critic/affine/W" for k in parameters}
+    for name, v in parameters.items():
+        v.need_grad = name.startswith("critic")
+    nn.save_parameters(tmp_path / "frozen.h5")
+    nn.clear_parameters()
+    info = load([tmp_path / "both.nnp", tmp_path / "frozen.h5"], prepare_data_iterator=False)
+    parameters = nn.get_parameters(grad_only=False)
+    assert list(nn.get_parameters()) == list(parameters)  # an optimizer trains them, whatever they were
     for name, optimizer in info.optimizers.items():
         for v in info.networks[name].variables.values():
             if v.variable_instance is not None and v.variable_instance.parent is None:

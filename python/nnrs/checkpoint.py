@@ -333,8 +333,8 @@ class Checkpoints:
             ValueError: If the file is damaged, or does not fit parameters, solvers or iterators. Then nothing changes,
                 on no rank: the others raise an OSError.
         """
+        positions = bool(self._ranks.unless_one_fails(lambda: _checked_load(path, positions), int, "load", "positions"))
         if path is not None:
-            check_type("load", "path", path, (str, os.PathLike), "a path")
             return self._load(os.fspath(path), positions)
         newest = self._ranks.agreed(self._newest)
         if newest is None:
@@ -357,8 +357,6 @@ class Checkpoints:
         return Resumed(found.step, values | found.values)
 
     def _load(self, path: str, positions: bool) -> Resumed:
-        positions = check_flag("load", "positions", positions)
-        self._ranks.unless_one_fails(lambda: positions, int, "load", "positions")
         ready = self._ranks.unless_one_fails(
             lambda: self._checked(path, positions), lambda ready: ready.checksum, "load", "path"
         )
@@ -382,6 +380,15 @@ class Checkpoints:
         See `StopSignals`.
         """
         return StopSignals(*signals, communicator=self._ranks.communicator)
+
+
+def _checked_load(path: Any, positions: Any) -> bool:
+    """The truth of `positions`, where both arguments of `load` are right."""
+    if path is not None:
+        check_type("load", "path", path, (str, os.PathLike), "a path")
+    if isinstance(positions, str):
+        raise ArgumentTypeError(message("load", "positions", "bool", describe(positions)))
+    return check_flag("load", "positions", positions)
 
 
 def _step(function: str, step: Any) -> int:

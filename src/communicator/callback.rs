@@ -19,8 +19,10 @@ const NAME: &str = "all_reduce_callback";
 impl Communicator {
     /// A callback for backward runs that adds up gradients while others are computed.
     ///
-    /// A gradient goes when the last function that adds to it is over, on a thread of the communicator; parameters that
-    /// several functions share are no exception. When the run returns, all have been summed. The gradient of a variable that
+    /// A gradient goes when the last function that adds to it, or to a view of it, is over, on a thread of the communicator;
+    /// parameters that several functions share are no exception. One that no function of the graph has goes at the end of
+    /// the run. What a hook adds to a gradient of the graph has to be there before its last function is over. When the run
+    /// returns, all have been summed. The gradient of a variable that
     /// is no leaf goes when the function that made it has read it: what flows on is this rank's own. The callback may be used
     /// for any number of runs. All ranks have to send the same gradients in the same order: graphs that differ in it, and a
     /// run that fails on one rank, are an error on all of them, after which they may go on, with that step left out.

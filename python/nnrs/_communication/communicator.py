@@ -141,10 +141,12 @@ class Communicator(Membership):
     ) -> CommunicatorBackwardCallback:
         """A callback for `backward(communicator_callbacks=...)` that adds up gradients while others are computed.
 
-        A gradient goes when the last function that adds to it is over; parameters that several functions share are no
-        exception. When `backward` returns, all have been summed. The gradient of a variable that is no leaf goes when
-        the function that made it has read it: what flows on is this process's own. The callback may be used for any
-        number of runs.
+        A gradient goes when the last function that adds to it, or to a view of it, is over; parameters that several
+        functions share are no exception. One that no function of the graph has, such as that of a graph which a
+        function's own backward runs, goes at the end. What a hook adds to a gradient of the graph has to be there
+        before its last function is over. When `backward` returns, all have been summed. The gradient of a variable that
+        is no leaf goes when the function that made it has read it: what flows on is this process's own. The callback
+        may be used for any number of runs.
 
         All processes send the same gradients in the same order. Graphs that differ in it, and a run that fails on one
         process, are an `ArgumentError` on all of them, after which they may go on, with that step left out.

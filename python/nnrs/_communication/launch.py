@@ -159,7 +159,7 @@ def _mpi4py(started: Launched, timeout: float) -> Any:
     except RuntimeError as error:
         raise MissingPackageError(message("Communicator.init", None, f"{why}: {error}", hint=_INSTALL)) from error
     if not MPI.Is_initialized():
-        hint = "call mpi4py.MPI.Init() before, or leave mpi4py.rc.initialize as it is"
+        hint = "call mpi4py.MPI.Init() before, and Finalize() at the end; or leave mpi4py.rc.initialize as it is"
         raise CommunicatorError(message("Communicator.init", None, "MPI has not been initialized", hint=hint))
     return MPI
 

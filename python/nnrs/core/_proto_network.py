@@ -169,7 +169,10 @@ class ProtoNetwork:
         given = [*zip(self.inputs, args, strict=False), *shared.items(), *self._given.items()]
         network = _core.expand_network(here, self._message()._dict())
         # Each network has Variables of its own over the parameters: what one does not train, another may.
-        known = [(name, v.get_unlinked_variable(need_grad=v.need_grad)) for name, v in graph.get_parameters().items()]
+        known = [
+            (name, v.get_unlinked_variable(need_grad=v.need_grad and self._is_trained(name)))
+            for name, v in graph.get_parameters().items()
+        ]
         with graph._in_context():
             made = _core.build_network(here, network, batch_size, known, given)
         _, outputs, variables, parameters = (dict(part) for part in made)
@@ -178,6 +181,10 @@ class ProtoNetwork:
             graph.global_variables.update((name, variables[name]) for name in self._with_initial_values())
         found = [outputs[name] for name in self.outputs]
         return found[0] if len(found) == 1 else tuple(found)
+
+    def _is_trained(self, name: str) -> bool:
+        """Whether a parameter is not fixed in this network."""
+        return name not in self.parameters or self.parameters[name].need_grad
 
     def _with_initial_values(self) -> list[str]:
         """The inputs that have initial values."""

@@ -15,7 +15,7 @@ from .. import _forks
 from .._errors import ArgumentError, check_callable, check_flag, check_integer, check_type, message
 from ._batches import Batch, BatchMaker
 from ._prefetch import Prefetcher
-from ._source import check_source
+from ._source import SliceReader, check_source
 from .data_source import DataSourceWithFileCache, DataSourceWithMemoryCache, SlicedDataSource
 
 EpochCallback = Callable[[int], Any]
@@ -61,6 +61,7 @@ class DataIterator:
         self._rng = np.random.RandomState(313) if rng is None else rng  # scripts read it for `slice`
         self._shuffle = data_source.shuffle
         self._current_epoch = 0
+        self._reader: SliceReader | None = None  # of one that `slice` has made
         self._closed = self._is_over = False
         self._held: Batch | None = None  # made, but a callback raised
         self._lock = threading.RLock()  # held by the caller whose turn it is
@@ -166,6 +167,8 @@ class DataIterator:
                 callback(self._current_epoch)
         finally:
             self._current_epoch += 1
+            if self._reader is not None:
+                self._reader.epochs += 1
         for callback in self._epoch_begin_callbacks:
             callback(self._current_epoch)
 
@@ -219,13 +222,16 @@ class DataIterator:
                 self._prefetcher.settle()
         source = self._data_source
         part: Any = SlicedDataSource(source, source.shuffle, slice_start=start, slice_end=end)
+        reader = part._reader
         if use_cache:
             folder = _cache_dir(source) if cache_dir is None else cache_dir
             if folder is not None:
                 prefix = f"cache_sliced_{start:08d}_{end:08d}"
                 part = DataSourceWithFileCache(part, folder, prefix, shuffle=self._shuffle, rng=rng)
             part = DataSourceWithMemoryCache(part, shuffle=self._shuffle, rng=rng)
-        return DataIterator(part, self._batch_size)
+        made = DataIterator(part, self._batch_size)
+        made._reader = reader
+        return made
 
     def _range(
         self, count: int | None, which: int | None, start: int | None, end: int | None, drop_last: bool

@@ -177,6 +177,10 @@ def _is_position(value: Any, size: int) -> bool:
     return isinstance(value, list) and len(value) == size and all(isinstance(v, (int, np.integer)) for v in value)
 
 
+def _is_ours(source: Any) -> bool:
+    return isinstance(source, DataSource) and type(source).__module__.startswith("nnrs.")
+
+
 def replica(source: Any, copies: dict[int, Any]) -> Any:
     """A source of the same samples, with orders of its own that go on as those of `source` do.
 
@@ -184,11 +188,11 @@ def replica(source: Any, copies: dict[int, Any]) -> Any:
         source: The source; one of a class of the user's is itself.
         copies: Of random generators, by the id of the one that several sources of one replica share.
     """
-    if not isinstance(source, DataSource) or not type(source).__module__.startswith("nnrs."):
+    if not _is_ours(source):
         return source
     made: Any = copy.copy(source)
-    if id(made._rng) not in copies:
-        copies[id(made._rng)] = _copied(made._rng)
+    if id(source._rng) not in copies:
+        copies[id(source._rng)] = _copied(source._rng)
     made._rng = copies[id(source._rng)]
     if hasattr(made, "_orders"):
         made._orders = copy.copy(made._orders)
@@ -210,31 +214,57 @@ def _copied(rng: Any) -> Any:
         return rng
 
 
-class SliceRange:
-    """Which part of its source a slice reads, and whether it is closed."""
+class SliceReader:
+    """Which part of its source a slice reads, and how far it is."""
 
     def __init__(self, start: int, end: int) -> None:
-        self.start, self.end, self.is_closed = start, end, False
+        self.part = (start, end)
+        self.epochs = 0
+        """How many have ended in the batches that were given."""
+        self.is_closed = False
+        self.replica: Any = None
+        """What it reads in place of the source."""
 
 
-_slices: weakref.WeakKeyDictionary[DataSource, tuple[SliceRange, Any]] = weakref.WeakKeyDictionary()
+class _Slices:
+    """Slices of a source that are read beside each other; they begin with one order."""
+
+    def __init__(self, basis: Any) -> None:
+        self.basis = basis
+        self.readers: list[SliceReader] = []
+
+    def furthest(self) -> Any:
+        """What the one reads that has read most; None: the source itself."""
+        return max(self.readers, key=lambda r: r.epochs).replica
+
+    def is_joined_by(self, reader: SliceReader) -> bool:
+        """Whether a new one is beside these, and not made anew after them; when these are freed must not decide."""
+        first = self.readers[0]
+        return not (first.is_closed or first.part == reader.part or any(r.epochs > 0 for r in self.readers))
 
 
-def for_slice(source: Any, part: SliceRange) -> Any:
+_slices: weakref.WeakKeyDictionary[DataSource, _Slices] = weakref.WeakKeyDictionary()
+
+
+def for_slice(source: Any, reader: SliceReader) -> Any:
     """What a slice of a source reads, so that slices beside each other do not take each other's orders.
 
-    The first one reads the source itself, others of other parts replicas of what that was then. One of the same part is
-    made anew, and goes on where the source is; when the old one is freed must decide about nothing.
+    The first one reads the source itself, others replicas of what that was then. One that is made when these have read
+    epochs goes on where the furthest of them is, whichever this process has read.
     """
-    if not isinstance(source, DataSource) or source._keeps_orders or replica(source, {}) is source:
+    if not _is_ours(source) or source._keeps_orders:
         return source
-    first, was = _slices.get(source, (part, None))
-    if first.is_closed or (first.start, first.end) == (part.start, part.end):
-        _slices[source] = part, replica(source, {})
+    known = _slices.get(source)
+    if known is None or not known.is_joined_by(reader):
+        goes_on = None if known is None else known.furthest()
+        reader.replica = None if goes_on is None else replica(goes_on, {})
+        known = _slices[source] = _Slices(replica(source if goes_on is None else goes_on, {}))
+    else:
+        reader.replica = replica(known.basis, {})
+    known.readers.append(reader)
+    if reader.replica is None:
         return source
-    made = replica(was, {})
-    made._whole = source  # whose files go with it
-    return made
+    return reader.replica
 
 
 def order_mark(source: Any, generation: int | None = None) -> int:

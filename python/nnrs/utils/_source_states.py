@@ -86,14 +86,17 @@ def _rows_in(rows: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
 
 def _simple_state(source: SimpleDataSource, since: int) -> SourceState:
     with source._lock:
-        return {"orders": [(known, _order_out(order)) for known, order in source._orders if known >= since]}
+        orders = [(known, _order_out(order)) for known, order in source._orders if known >= since]
+        return {"orders": orders, "first": _order_out(source._first_order)}
 
 
 def _set_simple(source: SimpleDataSource, state: SourceState) -> None:
     orders = [(like(0, known), _order_in(order, source.size)) for known, order in state["orders"]]
+    first = _order_in(state["first"], source.size)
     with source._lock:
         source._orders.clear()
         source._orders.extend(orders)
+        source._first_order = first
 
 
 def _csv_state(source: CsvDataSource, since: int) -> SourceState:

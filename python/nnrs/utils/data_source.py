@@ -32,7 +32,7 @@ from ._batches import by_variable, columns
 from ._cache_files import Arrays, SampleOrder, check_rows, gathered, read_h5, read_npy, write_cache
 from ._file_reader import FileReader
 from ._memory_cache import MemoryCache, read_batch
-from ._source import DataSource, SliceRange, for_slice, order_mark
+from ._source import DataSource, SliceReader, for_slice, order_mark
 
 __all__ = [
     "DataSource",
@@ -292,8 +292,9 @@ class SlicedDataSource(DataSource):
         end = size if slice_end is None else check_integer(name, "slice_end", slice_end, start)
         if end > size:
             raise ArgumentError(message(name, "slice_end", f"{size} at most, the source's samples", end))
-        self._range = SliceRange(start, end)
-        self._data_source = for_slice(data_source, self._range)
+        self._reader = SliceReader(start, end)
+        self._data_source = for_slice(data_source, self._reader)
+        self._whole = data_source  # whose files go with it
         self._variables = data_source.variables[:]
         self._slice_start, self._slice_end = start, end
         self._size = end - start
@@ -308,7 +309,7 @@ class SlicedDataSource(DataSource):
 
     def close(self) -> None:
         super().close()
-        self._range.is_closed = True
+        self._reader.is_closed = True
 
     def reset(self) -> None:
         source = self._data_source

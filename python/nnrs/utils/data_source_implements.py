@@ -69,6 +69,7 @@ class SimpleDataSource(DataSource):
         self._orders: deque[tuple[int, np.ndarray]] = deque(maxlen=15)  # a slice may be that many epochs behind
         self._lock = threading.Lock()
         self._generate_order(0)
+        self._first_order = self._orders[0][1]  # with which each slice begins, however late it is made
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -83,6 +84,8 @@ class SimpleDataSource(DataSource):
         return self._load_func(self._order_of(generation)[position])
 
     def _order_of(self, generation: int) -> np.ndarray:
+        if generation == 0:
+            return self._first_order
         for known, order in reversed(self._orders):
             if known == generation:
                 return order
@@ -91,7 +94,7 @@ class SimpleDataSource(DataSource):
 
     def _sample_orders(self, generation: int | None) -> list[Any]:
         wanted = self._generation if generation is None else generation
-        return [order for known, order in self._orders if known == wanted]
+        return [self._first_order] if wanted == 0 else [order for known, order in self._orders if known == wanted]
 
     def _batch(self, start: int, stop: int, generation: int | None = None) -> list[np.ndarray]:
         order = self._order_of(self._generation if generation is None else generation)
@@ -104,7 +107,7 @@ class SimpleDataSource(DataSource):
 
     def _generate_order(self, generation: int) -> None:
         with self._lock:
-            if all(known != generation for known, _ in self._orders):
+            if all(known != generation for known, _ in self._orders) and not (generation == 0 and self._orders):
                 order = self._rng.permutation(self._size) if self._shuffle else np.arange(self._size)
                 self._orders.append((generation, order))
 

@@ -144,10 +144,13 @@ def _made(info: Any, records: list[_files.Parameter], link: bool) -> Any:
     frozen = linked(info) if link else []
     staged.commit()
     parameters = info.graph.get_parameters()
+    trained = [item for o in info.optimizers.values() for item in o.parameters.items()] if link else []
+    for name, _ in trained:  # whatever the file of the parameters says
+        parameters[name].need_grad = True
     for network in info.networks.values():
         for name, p in network.parameters.items():
             if p.variable_instance is not None and name in parameters:
-                p.variable_instance.need_grad = parameters[name].need_grad
+                p.variable_instance.need_grad = parameters[name].need_grad and p.need_grad
     freeze(frozen)
     info.graph.parameter_scope = info.parameter_scope
     return info

@@ -12,7 +12,7 @@ use crate::pool::Pace;
 use crate::simd::lanes::{Lanes, WithLanes};
 use rolling::Rolling;
 
-/// Vectors of a row, at most.
+/// Vectors of a row that are made together, at most.
 const VECTORS: usize = 4;
 /// Columns of the kernels that there are loops for: those that networks have.
 const COLUMNS: [usize; 2] = [3, 5];
@@ -29,11 +29,23 @@ pub(super) struct NarrowRows<M> {
     /// Columns of results, of which every `pick`th is a place.
     columns: usize,
     pick: usize,
-    vectors: usize,
     /// Where each row of the source can be read once for all rows of results: see [`Rolling`].
     rolling: Option<Rolling>,
-    /// For each column of the kernel how far its numbers are from the results', and the lanes that are inside, a mask a vector.
+    /// For each column of the kernel how far its numbers are from the results'.
     shifts: Vec<isize>,
+    blocks: Vec<ColumnBlock<M>>,
+}
+
+/// Some columns of all rows, whose results are in registers together.
+struct ColumnBlock<M> {
+    first: usize,
+    columns: usize,
+    vectors: usize,
+    /// Where each vector begins: the last one may begin within the one before, where what both make is written twice.
+    places: Vec<usize>,
+    /// Whether all vectors are written whole.
+    is_whole: bool,
+    /// For each column of the kernel and each vector the lanes that are inside; those that there are results of.
     masks: Vec<M>,
     ends: Vec<M>,
 }
@@ -41,7 +53,8 @@ pub(super) struct NarrowRows<M> {
 /// Whether the rows of a pass are few vectors of `lanes` numbers long.
 pub(super) fn suits(c: &Conv, pass: Pass, lanes: usize) -> bool {
     let width = if matches!(pass, Pass::Data(_)) { c.input[2] } else { (c.output()[2] - 1) * c.stride[2] + 1 };
-    c.stride[2] <= 2 && COLUMNS.contains(&c.kernel[2]) && width <= VECTORS * lanes
+    let blocks = if c.kernel[2] == 3 { 2 } else { 1 }; // of wider rows and kernels copied planes are faster
+    c.stride[2] <= 2 && COLUMNS.contains(&c.kernel[2]) && width <= blocks * VECTORS * lanes
 }
 
 impl<M: Copy> NarrowRows<M> {
@@ -68,21 +81,19 @@ impl<M: Copy> NarrowRows<M> {
             false => ([c.input[1], c.input[2]], c.input[2], wide),
             true => ([height, width], wide, c.input[2]),
         };
-        let vectors = columns.div_ceil(L::N);
         let shifts: Vec<isize> = (0..c.kernel[2]).map(|k| place(k, 2) * if is_data { -1 } else { 1 }).collect();
-        let lane = |at: isize| at.clamp(0, L::N as isize) as usize;
-        let mask = |shift: isize, v: usize| {
-            let first = shift + (v * L::N) as isize;
-            let (from, to) = (lane(-first), lane(inside as isize - first));
-            // SAFETY: L is what the machine has.
-            unsafe { L::mask(from.min(to), to) }
-        };
-        let masks = shifts.iter().flat_map(|&s| (0..vectors).map(move |v| mask(s, v))).collect();
-        // SAFETY: as above.
-        let ends = (0..vectors).map(|v| unsafe { L::mask(0, L::N.min(columns - v * L::N)) }).collect();
+        let (vectors, count) = (columns.div_ceil(L::N), columns.div_ceil(L::N * VECTORS));
+        let cuts: Vec<usize> = (0..=count).map(|i| (vectors * i / count) * L::N).collect();
         let pick = if is_data { 1 } else { stride[1] };
+        let maps = c.out_channels / c.group;
+        let is_written = matches!(pass, Pass::Forward) || matches!(pass, Pass::Data(Output::Write)) && maps == 1;
+        let may_overlap = pick == 1 && is_written;
+        let block = |cut: &[usize]| {
+            ColumnBlock::new::<T, L>(cut[0], columns.min(cut[1]) - cut[0], &shifts, inside, may_overlap)
+        };
+        let blocks = cuts.windows(2).map(block).collect();
         let rolling = Rolling::new(c, is_data);
-        NarrowRows { reads, starts, width: inside, source, columns, pick, rolling, vectors, shifts, masks, ends }
+        NarrowRows { reads, starts, width: inside, source, columns, pick, rolling, shifts, blocks }
     }
 
     /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
@@ -110,13 +121,17 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         Pass::Forward => {
                             let (w, start) = (a.w.read(map * taps, taps), a.bias.map_or(T::ZERO, |b| b[map]));
                             let (source, to, output) = (x.0.cast_const(), y.0, Output::Write);
-                            L::enter(NarrowCorrelation { rows, source, w, start, to, output });
+                            for block in &rows.blocks {
+                                L::enter(NarrowCorrelation { rows, block, source, w, start, to, output });
+                            }
                         }
                         Pass::Data(output) => {
                             let (w, start, to) = (a.w.read(map * taps, taps), T::ZERO, x.0);
                             let source = with_gaps(y.0, rows.source, rows.width, room);
                             let output = if map == maps.start { output } else { Output::Accumulate };
-                            L::enter(NarrowCorrelation { rows, source, w, start, to, output });
+                            for block in &rows.blocks {
+                                L::enter(NarrowCorrelation { rows, block, source, w, start, to, output });
+                            }
                         }
                         Pass::Weight(_) => {
                             let m = map - maps.start;
@@ -124,7 +139,10 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                             let sums = &mut sums[m * taps * L::N..][..taps * L::N];
                             let places = [rows.rows(), rows.columns.div_ceil(rows.pick)];
                             let gradient = with_gaps(y.0, places, rows.columns, room);
-                            L::enter(NarrowProducts { rows, source: x.0.cast_const(), gradient, sums });
+                            let source = x.0.cast_const();
+                            for block in &rows.blocks {
+                                L::enter(NarrowProducts { rows, block, source, gradient, sums: &mut *sums });
+                            }
                         }
                     }
                 }
@@ -143,25 +161,58 @@ impl<M: Copy> NarrowRows<M> {
         self.starts.len() - 1
     }
 
-    /// Shifts, masks and ends as arrays.
+    /// Shifts from the block's first column, its masks and ends, as arrays.
     #[inline(always)]
-    fn lanes<T: Real, L: Lanes<T>, const V: usize, const K: usize>(&self) -> RowLanes<L::M, V, K> {
+    fn lanes<T: Real, L: Lanes<T>, const V: usize, const K: usize>(
+        &self,
+        block: &ColumnBlock<M>,
+    ) -> RowLanes<L::M, V, K> {
         assert!(size_of::<M>() == size_of::<L::M>(), "the masks of L");
-        assert!(self.shifts.len() == K && self.masks.len() == K * V && self.ends.len() == V, "a mask for each vector");
+        assert!(
+            self.shifts.len() == K && block.masks.len() == K * V && block.ends.len() == V,
+            "a mask for each vector"
+        );
         // SAFETY: there are as many; masks are those of L, which has one type for them.
-        unsafe {
-            RowLanes {
-                shifts: *self.shifts.as_ptr().cast(),
-                masks: *self.masks.as_ptr().cast(),
-                ends: *self.ends.as_ptr().cast(),
-            }
+        let (masks, ends) = unsafe { (*block.masks.as_ptr().cast(), *block.ends.as_ptr().cast()) };
+        let shifts = std::array::from_fn(|k| self.shifts[k] + block.first as isize);
+        RowLanes { shifts, places: std::array::from_fn(|j| block.places[j]), masks, ends }
+    }
+}
+
+impl<M> ColumnBlock<M> {
+    /// `inside`: columns of a row of the source.
+    fn new<T: Real, L: Lanes<T, M = M>>(
+        first: usize,
+        columns: usize,
+        shifts: &[isize],
+        inside: usize,
+        may_overlap: bool,
+    ) -> ColumnBlock<M> {
+        let vectors = columns.div_ceil(L::N);
+        let mut places: Vec<usize> = (0..vectors).map(|v| v * L::N).collect();
+        if let (Some(last), true) = (places.last_mut(), may_overlap && columns >= L::N) {
+            *last = columns - L::N;
         }
+        let lane = |at: isize| at.clamp(0, L::N as isize) as usize;
+        let mask = |shift: isize, v: usize| {
+            let first = shift + (first + places[v]) as isize;
+            let (from, to) = (lane(-first), lane(inside as isize - first));
+            // SAFETY: L is what the machine has.
+            unsafe { L::mask(from.min(to), to) }
+        };
+        let masks = shifts.iter().flat_map(|&s| (0..vectors).map(move |v| (s, v))).map(|(s, v)| mask(s, v)).collect();
+        let count = |at: &usize| L::N.min(columns - at);
+        // SAFETY: as above.
+        let ends = places.iter().map(|at| unsafe { L::mask(0, count(at)) }).collect();
+        let is_whole = places.iter().all(|at| count(at) == L::N);
+        ColumnBlock { first, columns, vectors, places, is_whole, masks, ends }
     }
 }
 
 /// See [`NarrowRows`].
 struct RowLanes<M, const V: usize, const K: usize> {
     shifts: [isize; K],
+    places: [usize; V],
     masks: [[M; V]; K],
     ends: [M; V],
 }
@@ -188,7 +239,7 @@ macro_rules! sizes {
     (@v $self:ident, $f:ident, $vectors:expr, $columns:expr; $($v:literal)*) => {
         match $vectors {
             $($v => sizes!(@k $self, $f, $v, $columns; 3 5),)*
-            _ => unreachable!("a row has at most VECTORS vectors"),
+            _ => unreachable!("a block has at most VECTORS vectors"),
         }
     };
     (@k $self:ident, $f:ident, $v:literal, $columns:expr; $($k:literal)*) => {
@@ -203,6 +254,7 @@ macro_rules! sizes {
 /// Results of all rows: `start` and the sum over the taps.
 struct NarrowCorrelation<'a, T, M> {
     rows: &'a NarrowRows<M>,
+    block: &'a ColumnBlock<M>,
     source: *const T,
     w: &'a [T],
     start: T,
@@ -213,7 +265,7 @@ struct NarrowCorrelation<'a, T, M> {
 impl<T: Real, M: Copy> WithLanes<T> for NarrowCorrelation<'_, T, M> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        sizes!(self, run, self.rows.vectors, self.rows.shifts.len())
+        sizes!(self, run, self.block.vectors, self.rows.shifts.len())
     }
 }
 
@@ -228,7 +280,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
             // SAFETY: as here.
             return unsafe { self.roll::<L, V, K>(rolling) };
         }
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        let RowLanes { shifts, places, masks, ends } = r.lanes::<T, L, V, K>(self.block);
         // SAFETY: what the masks cover lies in the rows.
         unsafe {
             for i in 0..r.rows() {
@@ -238,7 +290,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     for c in 0..K {
                         let (x, w) = (from.wrapping_offset(shifts[c]), L::splat(*w.add(c)));
                         for j in 0..V {
-                            let x = L::load_masked(x.wrapping_add(j * L::N), masks[c][j]);
+                            let x = L::load_masked(x.wrapping_add(places[j]), masks[c][j]);
                             v[j] = L::fma(x, w, v[j]);
                         }
                     }
@@ -248,12 +300,12 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     for j in 0..V {
                         L::store(all.as_mut_ptr().cast::<T>().add(j * L::N), v[j]);
                     }
-                    let (all, n) = (all.as_flattened(), r.columns.div_ceil(2));
-                    let to = std::slice::from_raw_parts_mut(self.to.add(i * n), n);
-                    every_second(to, all);
+                    let (all, n) = (all.as_flattened(), self.block.columns.div_ceil(2));
+                    let at = i * r.columns.div_ceil(2) + self.block.first / 2;
+                    every_second(std::slice::from_raw_parts_mut(self.to.add(at), n), all);
                     continue;
                 }
-                self.store::<L, V>(i, v, ends);
+                self.store::<L, V>(i, v, places, ends);
             }
         }
     }
@@ -261,11 +313,17 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
     /// The sums of row `i`.
     #[allow(clippy::needless_range_loop)] // as above
     #[inline(always)]
-    unsafe fn store<L: Lanes<T>, const V: usize>(&self, i: usize, v: [L::V; V], ends: [L::M; V]) {
+    unsafe fn store<L: Lanes<T>, const V: usize>(&self, i: usize, v: [L::V; V], places: [usize; V], ends: [L::M; V]) {
+        // SAFETY: a row of results.
+        let row = unsafe { self.to.add(i * self.rows.columns + self.block.first) };
         for j in 0..V {
             // SAFETY: the row's numbers, of which `ends` covers those that there are.
             unsafe {
-                let (to, end) = (self.to.add(i * self.rows.columns + j * L::N), ends[j]);
+                let (to, end) = (row.add(places[j]), ends[j]);
+                if self.block.is_whole && matches!(self.output, Output::Write) {
+                    L::store(to, v[j]); // a store with a mask takes some processors as long as a dozen others
+                    continue;
+                }
                 let sum = match self.output {
                     Output::Write => v[j],
                     Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
@@ -279,6 +337,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
 /// Adds to the vector of sums of each tap the products of what it reads and the gradient's rows.
 struct NarrowProducts<'a, T, M> {
     rows: &'a NarrowRows<M>,
+    block: &'a ColumnBlock<M>,
     source: *const T,
     gradient: *const T,
     sums: &'a mut [T],
@@ -287,7 +346,7 @@ struct NarrowProducts<'a, T, M> {
 impl<T: Real, M: Copy> WithLanes<T> for NarrowProducts<'_, T, M> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        sizes!(self, run, self.rows.vectors, self.rows.shifts.len())
+        sizes!(self, run, self.block.vectors, self.rows.shifts.len())
     }
 }
 
@@ -300,7 +359,7 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
             // SAFETY: as here.
             return unsafe { self.roll::<L, V, K>(rolling.low) };
         }
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        let RowLanes { shifts, places, masks, ends } = r.lanes::<T, L, V, K>(self.block);
         let kernel_rows = self.sums.len() / (K * L::N);
         // SAFETY: as above; there is a vector of sums for each tap.
         unsafe {
@@ -313,11 +372,12 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
                 for i in 0..r.rows() {
                     let reads = &r.reads[r.starts[i]..r.starts[i + 1]];
                     let Some(&(row, _)) = reads.iter().find(|(_, k)| *k == kernel_row) else { continue };
-                    let (from, g) = (self.source.wrapping_add(row * r.width), self.gradient.add(i * r.columns));
+                    let from = self.source.wrapping_add(row * r.width);
+                    let g = self.gradient.add(i * r.columns + self.block.first);
                     for j in 0..V {
-                        let g = L::load_masked(g.wrapping_add(j * L::N), ends[j]);
+                        let g = L::load_masked(g.wrapping_add(places[j]), ends[j]);
                         for c in 0..K {
-                            let x = from.wrapping_offset(shifts[c]).wrapping_add(j * L::N);
+                            let x = from.wrapping_offset(shifts[c]).wrapping_add(places[j]);
                             v[c] = L::fma(L::load_masked(x, masks[c][j]), g, v[c]);
                         }
                     }

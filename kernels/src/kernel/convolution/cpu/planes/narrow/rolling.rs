@@ -26,7 +26,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
     pub(super) unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(&self, rolling: Rolling) {
         let r = self.rows;
         assert!(self.w.len() == K * K, "a weight for each tap");
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        let RowLanes { shifts, places, masks, ends } = r.lanes::<T, L, V, K>(self.block);
         // SAFETY: inside `enter`.
         let mut v = [[unsafe { L::splat(self.start) }; V]; K];
         for row in 0..r.rows() + K - 1 - rolling.low {
@@ -36,7 +36,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     for c in 0..K {
                         let x = self.source.wrapping_add(row * r.width).wrapping_offset(shifts[c]);
                         for j in 0..V {
-                            let x = L::load_masked(x.wrapping_add(j * L::N), masks[c][j]);
+                            let x = L::load_masked(x.wrapping_add(places[j]), masks[c][j]);
                             for k in 0..K {
                                 let at = if rolling.turned { K - 1 - k } else { k } * K + c;
                                 v[k][j] = L::fma(x, L::splat(*self.w.get_unchecked(at)), v[k][j]);
@@ -45,7 +45,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
                     }
                 }
                 if row + rolling.low + 1 >= K {
-                    self.store::<L, V>(row + rolling.low + 1 - K, v[K - 1], ends);
+                    self.store::<L, V>(row + rolling.low + 1 - K, v[K - 1], places, ends);
                 }
                 for k in (1..K).rev() {
                     v[k] = v[k - 1];
@@ -63,7 +63,7 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
     pub(super) unsafe fn roll<L: Lanes<T>, const V: usize, const K: usize>(self, low: usize) {
         let r = self.rows;
         assert!(self.sums.len() == K * K * L::N, "a vector of sums for each tap");
-        let RowLanes { shifts, masks, ends } = r.lanes::<T, L, V, K>();
+        let RowLanes { shifts, places, masks, ends } = r.lanes::<T, L, V, K>(self.block);
         // SAFETY: what the masks cover lies in the rows.
         unsafe {
             let mut v = [[L::splat(T::ZERO); K]; K];
@@ -76,14 +76,14 @@ impl<T: Real, M: Copy> NarrowProducts<'_, T, M> {
                 for j in 0..V {
                     let mut x = [L::splat(T::ZERO); K];
                     for c in 0..K {
-                        let from = self.source.wrapping_add(row * r.width + j * L::N).wrapping_offset(shifts[c]);
+                        let from = self.source.wrapping_add(row * r.width + places[j]).wrapping_offset(shifts[c]);
                         x[c] = L::load_masked(from, masks[c][j]);
                     }
                     for k in 0..K {
                         if row + low < k || row + low - k >= r.rows() {
                             continue;
                         }
-                        let g = self.gradient.add((row + low - k) * r.columns + j * L::N);
+                        let g = self.gradient.add((row + low - k) * r.columns + self.block.first + places[j]);
                         let g = L::load_masked(g, ends[j]);
                         for c in 0..K {
                             v[k][c] = L::fma(x[c], g, v[k][c]);
