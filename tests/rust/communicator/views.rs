@@ -34,7 +34,7 @@ fn a_gradient_goes_by_any_view_of_it() {
             w.grad().to_vec::<f32>()
         };
         let whole = w.grad();
-        let behind = sums(&[whole.clone()], &|gradients| {
+        let behind = sums(std::slice::from_ref(&whole), &|gradients| {
             y.forward()?;
             y.backward()?;
             comm.all_reduce(gradients, AllReduceOptions::default())
