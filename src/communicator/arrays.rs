@@ -95,7 +95,7 @@ impl MemoryPlaces {
         let (memory, first, end) = place(array);
         let parts = self.0.get(&memory).map_or(&[][..], Vec::as_slice);
         let from = parts.partition_point(|p| p.end <= first);
-        parts[from..].iter().take_while(move |p| p.first < end).map(|p| p.index)
+        parts[from..].iter().take_while(move |p| p.first < end && first < end).map(|p| p.index)
     }
 }
 

@@ -70,7 +70,7 @@ class Places:
         memory, first, end = array._place
         parts = self._parts.get(memory, ())
         for begin, _, found in parts[bisect_right(parts, first, key=lambda part: part[1]) :]:
-            if begin >= end:
+            if begin >= end or first == end:
                 return
             yield found
 
