@@ -33,11 +33,11 @@ pub(super) struct NarrowRows<M> {
     rolling: Option<Rolling>,
     /// For each column of the kernel how far its numbers are from the results'.
     shifts: Vec<isize>,
-    blocks: Vec<ColumnBlock<M>>,
+    blocks: Vec<ResultColumns<M>>,
 }
 
 /// Some columns of all rows, whose results are in registers together.
-struct ColumnBlock<M> {
+struct ResultColumns<M> {
     first: usize,
     columns: usize,
     vectors: usize,
@@ -89,7 +89,7 @@ impl<M: Copy> NarrowRows<M> {
         let is_written = matches!(pass, Pass::Forward) || matches!(pass, Pass::Data(Output::Write)) && maps == 1;
         let may_overlap = pick == 1 && is_written;
         let block = |cut: &[usize]| {
-            ColumnBlock::new::<T, L>(cut[0], columns.min(cut[1]) - cut[0], &shifts, inside, may_overlap)
+            ResultColumns::new::<T, L>(cut[0], columns.min(cut[1]) - cut[0], &shifts, inside, may_overlap)
         };
         let blocks = cuts.windows(2).map(block).collect();
         let rolling = Rolling::new(c, is_data);
@@ -165,7 +165,7 @@ impl<M: Copy> NarrowRows<M> {
     #[inline(always)]
     fn lanes<T: Real, L: Lanes<T>, const V: usize, const K: usize>(
         &self,
-        block: &ColumnBlock<M>,
+        block: &ResultColumns<M>,
     ) -> RowLanes<L::M, V, K> {
         assert!(size_of::<M>() == size_of::<L::M>(), "the masks of L");
         assert!(
@@ -179,7 +179,7 @@ impl<M: Copy> NarrowRows<M> {
     }
 }
 
-impl<M> ColumnBlock<M> {
+impl<M> ResultColumns<M> {
     /// `inside`: columns of a row of the source.
     fn new<T: Real, L: Lanes<T, M = M>>(
         first: usize,
@@ -187,7 +187,7 @@ impl<M> ColumnBlock<M> {
         shifts: &[isize],
         inside: usize,
         may_overlap: bool,
-    ) -> ColumnBlock<M> {
+    ) -> ResultColumns<M> {
         let vectors = columns.div_ceil(L::N);
         let mut places: Vec<usize> = (0..vectors).map(|v| v * L::N).collect();
         if let (Some(last), true) = (places.last_mut(), may_overlap && columns >= L::N) {
@@ -205,7 +205,7 @@ impl<M> ColumnBlock<M> {
         // SAFETY: as above.
         let ends = places.iter().map(|at| unsafe { L::mask(0, count(at)) }).collect();
         let is_whole = places.iter().all(|at| count(at) == L::N);
-        ColumnBlock { first, columns, vectors, places, is_whole, masks, ends }
+        ResultColumns { first, columns, vectors, places, is_whole, masks, ends }
     }
 }
 
@@ -254,7 +254,7 @@ macro_rules! sizes {
 /// Results of all rows: `start` and the sum over the taps.
 struct NarrowCorrelation<'a, T, M> {
     rows: &'a NarrowRows<M>,
-    block: &'a ColumnBlock<M>,
+    block: &'a ResultColumns<M>,
     source: *const T,
     w: &'a [T],
     start: T,
@@ -337,7 +337,7 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
 /// Adds to the vector of sums of each tap the products of what it reads and the gradient's rows.
 struct NarrowProducts<'a, T, M> {
     rows: &'a NarrowRows<M>,
-    block: &'a ColumnBlock<M>,
+    block: &'a ResultColumns<M>,
     source: *const T,
     gradient: *const T,
     sums: &'a mut [T],
