@@ -256,6 +256,13 @@ def check_flag(function: str, argument: str, value: Any) -> bool:
         raise ArgumentTypeError(message(function, argument, "bool", describe(value))) from None
 
 
+def check_switch(function: str, argument: str, value: Any) -> bool:
+    """As `check_flag`, but that no text is one: "False", or what belongs to another argument, would be true."""
+    if isinstance(value, str):
+        raise ArgumentTypeError(message(function, argument, "bool", describe(value)))
+    return check_flag(function, argument, value)
+
+
 def check_array(function: str, argument: str, value: Any) -> None:
     """Raise `ArgumentTypeError` unless `value` is an array of the library."""
     check_type(function, argument, value, (Variable, NdArray), "a Variable or NdArray")

@@ -40,8 +40,8 @@ from ._errors import (
     FileError,
     FormatError,
     MissingFileError,
-    check_flag,
     check_integer,
+    check_switch,
     check_type,
     describe,
     failures_as,
@@ -386,9 +386,7 @@ def _checked_load(path: Any, positions: Any) -> bool:
     """The truth of `positions`, where both arguments of `load` are right."""
     if path is not None:
         check_type("load", "path", path, (str, os.PathLike), "a path")
-    if isinstance(positions, str):
-        raise ArgumentTypeError(message("load", "positions", "bool", describe(positions)))
-    return check_flag("load", "positions", positions)
+    return check_switch("load", "positions", positions)
 
 
 def _step(function: str, step: Any) -> int:

@@ -12,10 +12,10 @@ from .._core import NcclGroup, NdArray
 from .._errors import (
     ArgumentError,
     ArgumentTypeError,
-    check_flag,
     check_integer,
     check_list,
     check_number,
+    check_switch,
     check_type,
     describe,
     message,
@@ -65,7 +65,7 @@ class Communicator(Membership):
     def __init__(self, transport: Transport | None = None, *, deterministic: bool = True) -> None:
         if transport is not None:
             check_type("Communicator", "transport", transport, Transport, "a nnrs.communicators.Transport")
-        super().__init__(transport, _flag("Communicator", "deterministic", deterministic))
+        super().__init__(transport, check_switch("Communicator", "deterministic", deterministic))
         self._host, self._devices = HostExchange(self._deterministic), DeviceExchange(self._deterministic)
 
     def __reduce__(self) -> Any:
@@ -101,7 +101,7 @@ class Communicator(Membership):
     def reduce(self, data: Arrays, dst: int, division: bool = False, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes the sum of it over all processes on rank `dst` (of the world), and stays elsewhere."""
         here, arrays = f"{self.name}.reduce", self._arrays("reduce", "data", data)
-        divide, inplace = _flag(here, "division", division), _flag(here, "inplace", inplace)
+        divide, inplace = check_switch(here, "division", division), check_switch(here, "inplace", inplace)
         to = self._place(here, "dst", dst, group)
         said = f"{described(arrays)}; dst={dst}, division={divide}, inplace={inplace}"
         self._run("reduce", group, said, lambda t: self._exchange(t).reduce(t, arrays, to, inplace, divide))
@@ -109,7 +109,7 @@ class Communicator(Membership):
     def bcast(self, data: Arrays, src: int, inplace: bool = False, group: str = WORLD) -> None:
         """Each array becomes that of rank `src` (of the world)."""
         here, arrays = f"{self.name}.bcast", self._arrays("bcast", "data", data)
-        inplace, source = _flag(here, "inplace", inplace), self._place(here, "src", src, group)
+        inplace, source = check_switch(here, "inplace", inplace), self._place(here, "src", src, group)
         said = f"{described(arrays)}; src={src}, inplace={inplace}"
         self._run("bcast", group, said, lambda t: self._exchange(t).bcast(t, arrays, source, inplace))
 
@@ -124,7 +124,7 @@ class Communicator(Membership):
         self, ndarray_list: Sequence[NdArray], ndarray: NdArray, division: bool = False, group: str = WORLD
     ) -> None:
         """`ndarray` becomes the sum over all processes of their `ndarray_list[i]`, for the group's i-th process."""
-        here, divide = "reduce_scatter", _flag(f"{self.name}.reduce_scatter", "division", division)
+        here, divide = "reduce_scatter", check_switch(f"{self.name}.reduce_scatter", "division", division)
         y, arrays = self._one(here, "ndarray", ndarray), self._each(here, ndarray, ndarray_list, group)
         self._check_kept(here, "ndarray", arrays, [y])
         said = f"{described(arrays)}; division={divide}"
@@ -173,7 +173,7 @@ class Communicator(Membership):
         size, scale = check_integer(here, "pack_size", pack_size, 1), check_number(here, "scale_grad", scale_grad)
         if not math.isfinite(scale):
             raise ArgumentError(message(here, "scale_grad", "a finite number", scale))
-        divide, member = _flag(here, "division", division), self._member(here, group)
+        divide, member = check_switch(here, "division", division), self._member(here, group)
         if not self._line.has_others and scale == 1:
             return CommunicatorBackwardCallback()
         if member.transport is None or (member.transport.size == 1 and scale == 1):
@@ -195,8 +195,8 @@ class Communicator(Membership):
         return self._devices if isinstance(t, NcclTransport) else self._host
 
     def _sum(self, here: str, said: str, arrays: list[NdArray], division: bool, inplace: bool, group: str) -> None:
-        divide = _flag(f"{self.name}.{here}", "division", division)
-        inplace = _flag(f"{self.name}.{here}", "inplace", inplace)
+        divide = check_switch(f"{self.name}.{here}", "division", division)
+        inplace = check_switch(f"{self.name}.{here}", "inplace", inplace)
         said = f"{said}; division={divide}, inplace={inplace}"
         self._run(here, group, said, lambda t: self._exchange(t).all_reduce(t, arrays, inplace, divide))
 
@@ -238,13 +238,6 @@ class Communicator(Membership):
             if not all(np.can_cast(kind, sum_type(a), "same_kind") for kind in kinds):
                 expected = f"an array that takes {', '.join(sorted(map(str, kinds)))}"
                 raise ArgumentTypeError(message(f"{self.name}.{name}", argument, expected, f"one of {a.dtype}"))
-
-
-def _flag(here: str, argument: str, value: Any) -> bool:
-    """As elsewhere, but that no text is one: a group's name in the wrong place would divide."""
-    if isinstance(value, str):
-        raise ArgumentTypeError(message(here, argument, "bool", describe(value)))
-    return check_flag(here, argument, value)
 
 
 class _Settings(NamedTuple):
