@@ -87,6 +87,25 @@ def test_what_backward_with_clear_buffer_clears():
         assert [a.clear_called for a in kind] == [False, True, True, True, False]
 
 
+@pytest.mark.parametrize("flags", [{}, {"clear_no_need_grad": True}], ids=str)
+def test_backward_clears_no_output_that_nothing_reads(flags):
+    """As NNabla, whose backward run clears the inputs of its functions: states are carried on by it."""
+    v = leaf(np.arange(6.0).reshape(2, 3))
+    h = F.tanh(v)
+    top, index = F.max(h, axis=1, with_index=True)
+    _, other = F.split(h, axis=0)
+    _, mean, _ = F.batch_normalization(h, None, None, None, None, output_stat=True)
+    loss = F.sum(top) + F.sum(_) * 0.5
+    kept, data = (index, other, mean), np.tanh(v.d)
+    nn.forward_all([loss, *kept], **flags)
+    loss.backward(clear_buffer=True)
+    assert h.data.clear_called and not any(a.data.clear_called for a in kept)
+    v.d = -v.d
+    close(index.d, [2, 2])
+    close(other.d, data[1])
+    close(mean.d, data.mean(0, keepdims=True))
+
+
 def test_clear_buffer_frees_memory_while_it_runs():
     n = 250_000
     x = leaf(np.ones(n), False)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nnrs as nn
+import nnrs.experimental.graph_converters as GC
 import nnrs.functions as F
 import nnrs.normalization_functions as N
 import nnrs.parametric_functions as PF
+from nnrs.ext_utils import get_extension_context
 
 X = np.arange(24, dtype="float32").reshape(4, 2, 3) ** 2
 
@@ -141,6 +144,71 @@ def test_sync_batch_normalization_of_several_processes_is_that_of_all_batches() 
     for rank in range(2):
         near(found[rank][4], running[0].d)
         near(found[rank][5], running[1].d)
+
+
+def run_on_each(size: int, work: Any) -> list[Any]:
+    """What `work(comm, rank)` gives on each thread that stands for a process."""
+    comm = Processes(size)
+    with ThreadPoolExecutor(size) as threads:
+        return list(threads.map(lambda rank: work(comm, rank), range(size)))
+
+
+@pytest.mark.parametrize("kind, bound", [("half", 2e-3), ("bfloat16", 2e-2)])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_sync_batch_normalization_in_half_types_computes_in_float(kind: str, bound: float, recompute: bool) -> None:
+    """Counts, sums and sums of squares are beyond what a half type holds; so are sums of scaled gradients."""
+    values = np.random.default_rng(0).normal(8, 2, (8, 2, 128, 128)).astype("float32")
+    gy = np.random.default_rng(1).uniform(0, 100, values.shape).astype("float32")
+
+    def process(comm: Processes, rank: int) -> list[np.ndarray]:
+        with nn.context_scope(get_extension_context("cpu", type_config=kind)):
+            x = nn.Variable.from_numpy_array(values[rank::2], need_grad=True)
+            running = [nn.Variable.from_numpy_array(np.full((1, 2, 1, 1), n, "float32")) for n in (0, 1)]
+            with nn.recompute(recompute):
+                h = F.sync_batch_normalization(F.identity(x), None, None, *running, comm)
+            y = F.identity(h)
+            x.grad.zero()
+            y.forward()
+            y.backward(gy[rank::2])
+            assert str(y.data.dtype) == {"half": "float16"}.get(kind, kind)
+            return [np.float64(np.asarray(a, "float32")) for a in (y.d, x.g, *(v.d for v in running))]
+
+    axes = (0, 2, 3)
+    exact = np.float64(values)
+    mean, var = exact.mean(axes, keepdims=True), exact.var(axes, keepdims=True)
+    normal = (exact - mean) / np.sqrt(var + 1e-5)
+    means = [(np.float64(gy) * other).mean(axes, keepdims=True) for other in (1, normal)]
+    gx = (gy - means[0] - normal * means[1]) / np.sqrt(var + 1e-5)
+    for rank, (y, g, running_mean, running_var) in enumerate(run_on_each(2, process)):
+        np.testing.assert_allclose(y, normal[rank::2], atol=bound * 4)
+        np.testing.assert_allclose(g, gx[rank::2], atol=bound * 100)
+        np.testing.assert_allclose(running_mean, 0.1 * mean, rtol=bound)
+        np.testing.assert_allclose(running_var, 0.9 + 0.1 * var, rtol=bound)
+
+
+def test_sync_batch_normalization_in_use_asks_nobody() -> None:
+    """Converters put the running statistics in the place of those of the batches, and no process waits for another."""
+    values = np.random.default_rng(0).normal(5, 3, (2, 4, 3)).astype("float32")
+    converters = [GC.TestModeModifier(), [GC.IdentityModifier(), GC.BatchNormBatchStatModifier()]]
+
+    def process(comm: Processes, rank: int) -> list[np.ndarray]:
+        x = nn.Variable.from_numpy_array(values[rank])
+        running = [nn.Variable.from_numpy_array(np.full((1, 3), n, "float32")) for n in (2, 4)]
+        y = F.relu(F.sync_batch_normalization(x, None, None, *running, comm))
+        y.forward()
+        moved = [v.d.copy() for v in running]
+        made = []
+        for modifiers in converters:
+            z = GC.GraphConverter(modifiers).convert(y)
+            if rank == 0:  # alone
+                z.forward()
+                made.append(z.d)
+                want = np.maximum((values[0] - moved[0]) / np.sqrt(moved[1] + 1e-5), 0)
+                np.testing.assert_allclose(z.d, want, rtol=1e-5, atol=1e-6)
+        assert all(np.array_equal(v.d, old) for v, old in zip(running, moved, strict=True))
+        return made
+
+    assert [len(made) for made in run_on_each(2, process)] == [2, 0]
 
 
 def test_sync_batch_normalization_alone_is_batch_normalization() -> None:

@@ -341,6 +341,59 @@ def test_recompute_runs_forward_again():
     np.testing.assert_allclose(x.g, np.exp(t**3) * 3 * t**2 * (1 - t**2), rtol=1e-5)
 
 
+def test_arguments_are_those_that_the_class_gives():
+    """As in NNabla."""
+
+    class WithArgs(Cube):
+        args = {"power": 3}
+
+    class WithOther(Cube):
+        args = [1]
+
+    found = [kind()(leaf()).parent for kind in (WithArgs, WithOther, Cube)]
+    assert [(f.info.args, f.args, f.arguments) for f in found] == [({"power": 3},) * 3, ({},) * 3, ({},) * 3]
+
+
+class Four(Cube):
+    """Gives one number to all elements."""
+
+    def __init__(self, give):
+        super().__init__(reads=False)
+        self.give = give
+
+    def forward_impl(self, inputs, outputs):
+        self.give(outputs[0])
+
+    def backward_impl(self, inputs, outputs, propagate_down, accum):
+        inputs[0].g = 0
+
+
+@pytest.mark.parametrize("kind", ["half", "bfloat16", "float", "double"])
+@pytest.mark.parametrize(
+    "give, number",
+    [
+        (lambda y: setattr(y, "d", 4.0), 4),
+        (lambda y: y.data.fill(4), 4),
+        (lambda y: setattr(y, "d", np.full(y.shape, 4.0)), 4),
+        (lambda y: setattr(y, "d", 0), 0),
+    ],
+    ids=["number", "fill", "array", "zero"],
+)
+def test_recompute_of_a_number_for_all_elements(kind, give, number):
+    """It is the same whether it is kept as one number or as memory, and in the type of the context."""
+    with nn.context_scope(get_extension_context("cpu", type_config=kind)):
+        x = leaf()
+        with nn.recompute():
+            h = Four(give)(F.tanh(x)) * F.sin(x)
+        y = F.sum(F.exp(h))
+        for _ in range(2):
+            y.forward(clear_no_need_grad=True)
+            x.grad.zero()
+            y.backward(clear_buffer=True)
+        want = np.exp(number * np.sin(X)) * number * np.cos(X)
+        np.testing.assert_allclose(np.float64(np.asarray(x.g, "float32")), want, rtol=5e-2, atol=1e-2)
+
+
 def test_recompute_scope_and_dynamic_mode():
     for scope in (nn.recompute, nn.auto_forward):
         x = leaf()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ._core import NcclGroup, NdArray, Variable
+from ._core import Context, Function, NcclGroup, NdArray, Variable
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
-from ._modes import auto_forward
+from ._modes import auto_forward, context_scope, get_current_context
 from .function import PythonFunction
 
 A = TypeVar("A", Variable, NdArray)
@@ -18,8 +19,6 @@ HERE = "sync_batch_normalization"
 
 class _InOrder(PythonFunction):
     """What the functions here have in common: each output has the shape of the input of its number."""
-
-    name = "SyncBatchNormalization"
 
     def min_outputs(self) -> int:
         return 1
@@ -40,6 +39,8 @@ class _InOrder(PythonFunction):
 
 class _AllReduce(_InOrder):
     """The sum of an array over all processes; its gradient is the sum of their gradients."""
+
+    name = "SyncBatchNormalizationSum"
 
     def __init__(self, comm: Any, group: str) -> None:
         super().__init__()
@@ -67,6 +68,8 @@ class _AllReduce(_InOrder):
 class _Count(_InOrder):
     """How many elements each channel has."""
 
+    name = "SyncBatchNormalizationCount"
+
     def __init__(self, channels: int) -> None:
         super().__init__()
         self._channels = channels
@@ -87,9 +90,15 @@ class _Count(_InOrder):
 class _MoveStatistics(_InOrder):
     """Gives mean and variance on, and moves the running ones: mean and variance of all, and how many they are of."""
 
+    name = "SyncBatchNormalization"
+
     def __init__(self, mean: Variable, variance: Variable, decay_rate: float) -> None:
         super().__init__()
         self._running, self._decay = (mean, variance), decay_rate
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return {"running": self._running}
 
     def min_outputs(self) -> int:
         return 2
@@ -172,7 +181,8 @@ def sync_batch_normalization(
     [[-1. -1.]
      [ 1.  1.]]
     """
-    from .normalization_functions import batch_normalization
+    from . import functions as F
+    from .normalization_functions import _statistic, batch_normalization
 
     if not hasattr(comm, "all_reduce") or not isinstance(getattr(comm, "size", None), int):
         expected = "a communicator, with size and all_reduce"
@@ -188,14 +198,24 @@ def sync_batch_normalization(
         batch_normalization(*args)  # which is not run: it makes the checks
     kept = {int(a) % x.ndim for a in (axes if isinstance(axes, (Sequence, np.ndarray)) else [axes])}
     reduced = [axis for axis in range(x.ndim) if axis not in kept]
-    given = None if mean is None or variance is None else (mean, variance)
+    running = tuple(_statistic(x, axes) if v is None else v for v in (mean, variance))
     gpus = comm._gpus(HERE, group) if hasattr(comm, "_gpus") and x.size else None
-    if gpus is not None:
-        found = _by_gpus(x, given, gpus, reduced, decay_rate)
-    else:
-        found = _by_host(x, given, _AllReduce(comm, group), reduced, decay_rate)
-    y, *statistics = _normalized(x, beta, gamma, *found, eps)
+    context = get_current_context()
+    wide = Context([_widened(backend) for backend in context.backend], context.array_class, context.device_id)
+    with context_scope(wide):
+        if gpus is not None:
+            found = _by_gpus(x, running, gpus, reduced, decay_rate)
+        else:
+            found = _by_host(x, running, _AllReduce(comm, group), reduced, decay_rate)
+        y, *statistics = _normalized(x, beta, gamma, *found, eps)
+    if wide.backend != context.backend:
+        y, *statistics = (F.mul_scalar(v, 1) for v in (y, *statistics))  # stored as other functions' outputs are
     return (y, *statistics) if output_stat else y
+
+
+def _widened(backend: str) -> str:
+    """Half types compute in float, also what lies between the functions here: counts and sums of squares are large."""
+    return re.sub(r"([:|])(half|bfloat16)$", r"\1float", backend)
 
 
 def _by_gpus(
@@ -218,15 +238,34 @@ def _by_gpus(
     number = F.unlink(F.reshape(F.slice(both, (channels,), (channels + 1,)), ones))
     mean = F.div2(F.reshape(F.slice(both, (0,), (channels,)), sums.shape), number)
     variance = F.div2(total(F.sum(F.pow_scalar(F.sub2(x, mean), 2), reduced, keepdims=True)), number)
-    if running is not None:
-        unbiased = F.mul2(F.unlink(variance), F.div2(number, F.add_scalar(number, -1)))
-        moved = [
-            F.assign(old, F.reshape(F.add2(decay_rate * F.unlink(old), (1 - decay_rate) * new), old.shape))
-            for old, new in zip(running, (F.unlink(mean), unbiased), strict=True)
-        ]
-        mean = F.add2(mean, F.reshape(F.sink(*map(F.unlink, moved)), ones))  # 0, once they are moved
-        mean.persistent = True
-    return mean, variance
+    unbiased = F.mul2(F.unlink(variance), F.div2(number, F.add_scalar(number, -1)))
+
+    def moved(value: Variable, old: Variable, new: Variable) -> Variable:
+        move = F.assign(old, F.reshape(F.add2(decay_rate * F.unlink(old), (1 - decay_rate) * new), old.shape))
+        value = F.add2(value, F.reshape(F.sink(F.unlink(move)), ones))  # 0, once it is moved
+        value.persistent = True
+        return value
+
+    return moved(mean, running[0], F.unlink(mean)), moved(variance, running[1], unbiased)
+
+
+def running_statistics(f: Function) -> list[Variable] | None:
+    """The running ones in the shapes of `f`'s outputs, where `f` hands on mean or variance, or both, of all batches."""
+    from . import functions as F
+
+    if f.name == _MoveStatistics.name and "running" in f.info.args:
+        found = list(f.info.args["running"])
+    else:
+        at, found = f, []
+        for name in ("Add2", "Reshape", "Sink", "Unlink"):  # as `_by_gpus` makes them
+            parent = at.inputs[-1].parent if at is not None and at.name == name else None
+            if parent is None:
+                return None
+            at = parent
+        if at.name != "Assign":
+            return None
+        found = [at.inputs[0]]
+    return [F.reshape(running, v.shape) for running, v in zip(found, f.outputs, strict=True)]
 
 
 def _by_host(
@@ -240,9 +279,8 @@ def _by_host(
     number = F.reshape(count, (1,) * x.ndim)
     mean = F.div2(total(sums), number)
     variance = F.div2(total(F.sum(F.pow_scalar(F.sub2(x, mean), 2), reduced, keepdims=True)), number)
-    if running is not None:
-        mean, variance = _MoveStatistics(running[0], running[1], decay_rate)(mean, variance, count)
-        mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
+    mean, variance = _MoveStatistics(running[0], running[1], decay_rate)(mean, variance, count)
+    mean.persistent = variance.persistent = True  # made once: to make them again would move the running ones twice
     return F.reshape(mean, sums.shape), F.reshape(variance, sums.shape)
 
 

@@ -40,7 +40,7 @@ from ._communication.membership import Member
 from ._communication.nccl import NcclTransport, check_nccl, gpu_number
 from ._communication.transport import Alone, Call, Poll, Transport, done
 from ._core import Context, Variable, cuda_sum, ordered_sum
-from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_flag, check_type, message
+from ._errors import CommunicatorError, ShapeError, UnsupportedError, check_switch, check_type, message
 
 __all__ = [
     "Alone",
@@ -143,8 +143,8 @@ class DataParallelCommunicator(Communicator):
 
     def allreduce(self, division: bool = False, inplace: bool = False) -> None:
         """The gradients of each name become their sum over the contexts, added up in the order in which those came."""
-        divide = self.size if check_flag(f"{self.name}.allreduce", "division", division) else 1
-        check_flag(f"{self.name}.allreduce", "inplace", inplace)
+        divide = self.size if check_switch(f"{self.name}.allreduce", "division", division) else 1
+        check_switch(f"{self.name}.allreduce", "inplace", inplace)
         devices = [gpu_number(context) for context, _ in self._registered]
         for row in self._rows():
             if len(row) < 2:

@@ -7,6 +7,7 @@ use crate::functions as f;
 use crate::graph::{Variable, mode};
 use nnrs_kernels::error::Result;
 use nnrs_kernels::shape::Shape;
+use std::sync::Arc;
 
 /// Arguments of [`sync_batch_normalization`], named as those of [`BatchNormalization`](crate::functions::BatchNormalization).
 ///
@@ -87,11 +88,20 @@ pub fn sync_batch_normalization(
     mode::statically(plain)?; // which is not run: it makes the checks
     let total = |v: &Variable| call_one(AllReduceSum::new(&comm.members, &group), &[v]);
     let running = mean.zip(variance);
-    let (normal, statistics) = normalized(x, total, running, &options)?;
-    let scaled = gamma.map_or(Ok(normal.clone()), |gamma| &normal * gamma)?;
-    let y = beta.map_or(Ok(scaled.clone()), |beta| &scaled + beta)?;
-    let given = if options.output_stat { statistics.to_vec() } else { vec![] };
-    Ok([vec![y], given].concat())
+    let context = mode::context();
+    let wide = Arc::new(context.widened()?);
+    let is_half = wide.dtype() != context.dtype();
+    let make = || -> Result<Vec<Variable>> {
+        let (normal, statistics) = normalized(x, total, running, &options)?;
+        let scaled = gamma.map_or(Ok(normal.clone()), |gamma| &normal * gamma)?;
+        let y = beta.map_or(Ok(scaled.clone()), |beta| &scaled + beta)?;
+        Ok([[y].as_slice(), &statistics].concat())
+    };
+    let mut made = mode::in_context(wide, make)?;
+    made.truncate(if options.output_stat { 3 } else { 1 });
+    // Stored as other functions' outputs are.
+    let stored = |v| f::mul_scalar(v, f::MulScalar { val: 1.0, inplace: false });
+    if is_half { made.iter().map(stored).collect() } else { Ok(made) }
 }
 
 /// `x` less its mean by the square root of its variance; and both, of the whole batch.

@@ -34,6 +34,9 @@ impl PyGraphFunction {
     }
 
     fn args_of<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(user) = UserFunction::of(&**self.f.function()) {
+            return user.args(py);
+        }
         let d = PyDict::new(py);
         for (name, value) in self.f.arguments() {
             d.set_item(name, convert::to_object(py, &value)?)?;

@@ -10,7 +10,7 @@ use crate::graph::Variable as Var;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -50,6 +50,12 @@ impl UserFunction {
     /// The user's object.
     pub(crate) fn object(&self) -> &Py<PyAny> {
         &self.object
+    }
+
+    /// The dict that the user's class gives as `args`; an empty one where it gives none.
+    pub(crate) fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let given = finish::calling(py, || self.object.bind(py).getattr_opt("args"))?;
+        Ok(given.and_then(|args| args.cast_into().ok()).unwrap_or_else(|| PyDict::new(py)))
     }
 
     /// The user's function behind a node, if it is one.

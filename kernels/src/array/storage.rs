@@ -831,10 +831,16 @@ impl Storage {
         matches!(&s.content, Content::Bytes(b) if b.views.could_write_after(time.max(s.since)) && !b.is_away())
     }
 
-    /// A number that tells contents apart; the same for all that lie on a GPU alone.
-    #[inline]
-    pub fn sum(&self) -> u64 {
-        self.content_sum().or_else(|| self.constant().map(f64::to_bits)).unwrap_or(0)
+    /// A number that tells contents apart, also where all elements are one number that is kept as such: of real ones as in
+    /// memory of type `real`. The same for all that lie on a GPU alone.
+    pub fn sum(&self, real: DType) -> u64 {
+        let of_one = || {
+            let (content, now) = self.look();
+            content.number()?;
+            let dtype = if now.is_float() { real } else { now };
+            Data::constant(&content, Place::Host, dtype, self.size).ok().map(|data| data.sum())
+        };
+        self.content_sum().or_else(of_one).unwrap_or(0)
     }
 
     fn content_sum(&self) -> Option<u64> {

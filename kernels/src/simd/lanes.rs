@@ -22,7 +22,8 @@ pub trait Lanes<T: Real>: 'static {
     unsafe fn mask(from: usize, to: usize) -> Self::M;
     /// Numbers of some lanes, zeros in the others, whose memory is not touched.
     unsafe fn load_masked(p: *const T, m: Self::M) -> Self::V;
-    /// The numbers of some lanes alone.
+    /// The numbers of some lanes alone. Where it is all of them it is a plain store, since a store with a mask takes some
+    /// processors (AMD's with AVX2) as long as a dozen others.
     unsafe fn store_masked(p: *mut T, m: Self::M, v: Self::V);
     /// The first `n <= N` numbers, and zeros.
     #[inline(always)]
@@ -34,8 +35,13 @@ pub trait Lanes<T: Real>: 'static {
     #[inline(always)]
     unsafe fn store_part(p: *mut T, v: Self::V, n: usize) {
         // SAFETY: the caller has room for n numbers there.
-        unsafe { Self::store_masked(p, Self::mask(0, n), v) }
+        unsafe { if n == Self::N { Self::store(p, v) } else { Self::store_masked(p, Self::mask(0, n), v) } }
     }
+    /// Numbers 0, 2, .. of `a` and of `b`, in an order that [`Lanes::in_order`] puts right.
+    unsafe fn evens(a: Self::V, b: Self::V) -> Self::V;
+    /// Numbers 1, 3, .., likewise.
+    unsafe fn odds(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn in_order(v: Self::V) -> Self::V;
     /// `p`, which the compiler must not read from before it has `v`: loads that it moved ahead would fill the registers.
     #[inline(always)]
     unsafe fn after(p: *const T, v: Self::V) -> *const T {
@@ -154,6 +160,18 @@ impl<T: Real> Lanes<T> for ScalarLanes {
         // SAFETY: the caller has room in these lanes.
         (from..to).for_each(|i| unsafe { *p.wrapping_add(i) = v[i] })
     }
+    #[inline(always)]
+    unsafe fn evens(a: [T; 4], b: [T; 4]) -> [T; 4] {
+        [a[0], a[2], b[0], b[2]]
+    }
+    #[inline(always)]
+    unsafe fn odds(a: [T; 4], b: [T; 4]) -> [T; 4] {
+        [a[1], a[3], b[1], b[3]]
+    }
+    #[inline(always)]
+    unsafe fn in_order(v: [T; 4]) -> [T; 4] {
+        v
+    }
     unsafe fn enter<J: WithLanes<T>>(job: J) {
         // SAFETY: nothing to switch on.
         unsafe { job.call::<ScalarLanes>() }
@@ -209,6 +227,21 @@ mod x86 {
                     // SAFETY: see above; no other number is written.
                     unsafe { $parts::store(p, m, v) }
                 }
+                #[inline(always)]
+                unsafe fn evens(a: $v, b: $v) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $parts::evens(a, b) }
+                }
+                #[inline(always)]
+                unsafe fn odds(a: $v, b: $v) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $parts::odds(a, b) }
+                }
+                #[inline(always)]
+                unsafe fn in_order(v: $v) -> $v {
+                    // SAFETY: see above.
+                    unsafe { $parts::in_order(v) }
+                }
                 #[target_feature(enable = $feature)]
                 #[inline]
                 unsafe fn after(mut p: *const $t, v: $v) -> *const $t {
@@ -234,7 +267,7 @@ mod x86 {
 
     /// Some lanes of a vector: other numbers in memory are left alone.
     macro_rules! parts {
-        ($name:ident, $t:ty, $v:ty, $m:ty, $feature:literal, $mask:expr, $load:ident, $store:ident) => {
+        ($name:ident, $t:ty, $v:ty, $m:ty, $feature:literal, $mask:expr, $load:ident, $store:expr, $evens:expr, $odds:expr, $in_order:expr) => {
             mod $name {
                 use std::arch::x86_64::*;
                 pub type M = $m;
@@ -255,6 +288,21 @@ mod x86 {
                     // SAFETY: the caller has room in these lanes.
                     unsafe { $store(p, m, v) }
                 }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub fn evens(a: $v, b: $v) -> $v {
+                    $evens(a, b)
+                }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub fn odds(a: $v, b: $v) -> $v {
+                    $odds(a, b)
+                }
+                #[target_feature(enable = $feature)]
+                #[inline]
+                pub fn in_order(v: $v) -> $v {
+                    $in_order(v)
+                }
             }
         };
         (@load _mm512_maskz_loadu_ps $p:ident $m:ident) => { _mm512_maskz_loadu_ps($m, $p) };
@@ -273,7 +321,13 @@ mod x86 {
             _mm256_andnot_si256(below(from), below(to))
         },
         _mm256_maskload_ps,
-        _mm256_maskstore_ps
+        |p, m, v| match _mm256_movemask_ps(_mm256_castsi256_ps(m)) {
+            0xff => _mm256_storeu_ps(p, v),
+            _ => _mm256_maskstore_ps(p, m, v),
+        },
+        |a, b| _mm256_shuffle_ps::<0b10_00_10_00>(a, b),
+        |a, b| _mm256_shuffle_ps::<0b11_01_11_01>(a, b),
+        |v| _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_castps_pd(v)))
     );
     parts!(
         parts_256_f64,
@@ -287,7 +341,13 @@ mod x86 {
             _mm256_andnot_si256(below(from), below(to))
         },
         _mm256_maskload_pd,
-        _mm256_maskstore_pd
+        |p, m, v| match _mm256_movemask_pd(_mm256_castsi256_pd(m)) {
+            0xf => _mm256_storeu_pd(p, v),
+            _ => _mm256_maskstore_pd(p, m, v),
+        },
+        |a, b| _mm256_unpacklo_pd(a, b),
+        |a, b| _mm256_unpackhi_pd(a, b),
+        |v| _mm256_permute4x64_pd::<0b11_01_10_00>(v)
     );
     parts!(
         parts_512_f32,
@@ -297,7 +357,13 @@ mod x86 {
         "avx512f,avx2,fma",
         |from: usize, to: usize| (((1u32 << to) - 1) & !((1u32 << from) - 1)) as __mmask16,
         _mm512_maskz_loadu_ps,
-        _mm512_mask_storeu_ps
+        _mm512_mask_storeu_ps,
+        |a, b| _mm512_shuffle_ps::<0b10_00_10_00>(a, b),
+        |a, b| _mm512_shuffle_ps::<0b11_01_11_01>(a, b),
+        |v| {
+            let halves = _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), _mm512_castps_pd(v));
+            _mm512_castpd_ps(halves)
+        }
     );
     parts!(
         parts_512_f64,
@@ -307,7 +373,10 @@ mod x86 {
         "avx512f,avx2,fma",
         |from: usize, to: usize| (((1u32 << to) - 1) & !((1u32 << from) - 1)) as __mmask8,
         _mm512_maskz_loadu_pd,
-        _mm512_mask_storeu_pd
+        _mm512_mask_storeu_pd,
+        |a, b| _mm512_unpacklo_pd(a, b),
+        |a, b| _mm512_unpackhi_pd(a, b),
+        |v| _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), v)
     );
 
     pub struct Avx2;
@@ -423,6 +492,21 @@ mod x86 {
         unsafe fn store_masked(p: *mut T, m: L::M, v: L::V) {
             // SAFETY: see above.
             unsafe { L::store_masked(p.cast(), m, v) }
+        }
+        #[inline(always)]
+        unsafe fn evens(a: L::V, b: L::V) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::evens(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn odds(a: L::V, b: L::V) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::odds(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn in_order(v: L::V) -> L::V {
+            // SAFETY: see above.
+            unsafe { L::in_order(v) }
         }
         #[inline(always)]
         unsafe fn after(p: *const T, v: L::V) -> *const T {

@@ -265,8 +265,8 @@ impl BackwardPlan {
         let is_stored = b.stored().iter().map(|stored| *stored && !in_run).collect();
         let loaded = loaded(&g, b.stored(), &steps);
         let narrow = if key.hooked { vec![None; g.vars.len()] } else { liveness::narrow(&g, key.clear_buffer, &steps) };
-        let slot = |v: &Var| PlanSlot::new(&g, v, in_run, key.clear_buffer || v.recompute);
-        let slots: Vec<PlanSlot> = g.vars.iter().map(slot).collect();
+        let slot = |(i, v): (usize, &Var)| PlanSlot::new(&g, v, in_run, b.is_cleared(i as u32) || v.recompute);
+        let slots: Vec<PlanSlot> = g.vars.iter().enumerate().map(slot).collect();
         let replays = captured_on(g.nodes.iter().map(|n| &*n.f), || made(&g, &steps));
         let targets = |how: &[GradientWrite]| {
             let all = steps.iter().flat_map(|s| s.what.targets()).filter(|t| how.contains(&t.how));

@@ -201,7 +201,7 @@ impl Drop for ForwardPlan {
 
 /// User code has run: it may make something else each time. `again`: it was to make what it had made.
 pub(super) fn note_made(f: &FnNode, y: &[&NdArray], again: bool) -> Result<()> {
-    let sum = y.iter().fold(1, |sum: u64, y| sum.rotate_left(5) ^ y.storage().sum());
+    let sum = y.iter().fold(1, |sum: u64, y| sum.rotate_left(5) ^ y.storage().sum(f.context.dtype()));
     if again {
         return if sum == f.sum.load(Relaxed) { Ok(()) } else { Err(changed()) };
     }

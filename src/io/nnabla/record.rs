@@ -70,12 +70,12 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
 pub(crate) fn function(f: &FunctionRef) -> Result<Message> {
     let kind = f.class_name();
     if f.function().on_variables().is_some() {
-        let (what, hint) = match kind {
-            "SyncBatchNormalization" => (
+        let (what, hint) = match kind.starts_with("SyncBatchNormalization") {
+            true => (
                 "a file cannot hold a batch normalization over several processes".into(),
                 "build the network of the file with batch_normalization, which has the same parameters",
             ),
-            _ => (
+            false => (
                 format!("'{kind}' is user code, which a file cannot hold"),
                 "save the part of the network before it, or write it with functions of nnrs",
             ),

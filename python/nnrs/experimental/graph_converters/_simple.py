@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ... import functions as F
 from ..._core import Function, Variable
 from ..._errors import ShapeError, check_number, message
+from ..._sync_normalization import running_statistics
 from ...parameter import get_parameters
 from ._modifier import FunctionModifier, batch_normalization
 
@@ -70,13 +72,16 @@ class RemoveFunctionModifier(FunctionModifier):
 
 
 class BatchNormBatchStatModifier(FunctionModifier):
-    """Batch normalization uses the running mean and variance, as it does when a network is used."""
+    """Batch normalization, synchronized too, uses the running mean and variance, as it does when a network is used."""
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
         if f.info.type_name != "BatchNormalization":
             return None
         found: Variable = batch_normalization(inputs, f.info.args, batch_stat=False)
         return found
+
+    def _modify_as_same(self, f: Function, inputs: Sequence[Variable]) -> Any:
+        return running_statistics(f) or super()._modify_as_same(f, inputs)
 
 
 class TestModeModifier:

@@ -32,6 +32,8 @@ pub(super) struct BackwardBuilder<'a> {
     read: RefCell<Vec<bool>>,
     /// See [`Graph::rewritten`].
     rewritten: Vec<usize>,
+    /// Inputs of some function of the run.
+    is_input: Vec<bool>,
 }
 
 impl<'a> BackwardBuilder<'a> {
@@ -40,7 +42,15 @@ impl<'a> BackwardBuilder<'a> {
         let mut read = vec![false; g.vars.len()];
         let opaque = g.nodes.iter().filter(|n| n.f.function.elementwise().is_none() && n.is_active(g));
         opaque.flat_map(|n| n.backward_reads(g)).for_each(|v| read[v as usize] = true);
-        BackwardBuilder { g, key, stored, read: RefCell::new(read), rewritten: g.rewritten() }
+        let mut is_input = vec![false; g.vars.len()];
+        g.nodes.iter().flat_map(|n| &n.x).for_each(|&x| is_input[x as usize] = true);
+        BackwardBuilder { g, key, stored, read: RefCell::new(read), rewritten: g.rewritten(), is_input }
+    }
+
+    /// The flags ask for its data to be dropped: that of inputs of functions, as in NNabla, and of what nobody holds.
+    pub(super) fn is_cleared(&self, v: u32) -> bool {
+        let var = self.g.var(v);
+        self.key.clear_buffer && (self.is_input[v as usize] || !var.observed.data)
     }
 
     pub(super) fn stored(&self) -> &[bool] {
@@ -174,7 +184,7 @@ impl<'a> BackwardBuilder<'a> {
     fn step(&self, unit: &Unit, what: BackwardAction) -> BackwardStep {
         let made = || unit.nodes.iter().flat_map(|&n| self.g.nodes[n as usize].y.iter().copied());
         let free_grads = made().filter(|&v| !self.g.var(v).grad_is_visible(self.key.clear_buffer)).collect();
-        let clears = |v: &u32| self.key.clear_buffer && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
+        let clears = |v: &u32| self.is_cleared(*v) && !self.g.var(*v).keeps_data && !self.g.var(*v).root;
         let active = unit.nodes.iter().map(|&n| &self.g.nodes[n as usize]).filter(|n| n.is_active(self.g));
         let cleared = active.flat_map(|n| n.y.iter().copied()).filter(clears);
         let is_rewritten = |v: u32| !self.rewritten.is_empty() && self.rewritten.contains(&storage(&self.g.var(v).var));

@@ -163,12 +163,14 @@ fn strides_pads_dilations_and_groups() {
 
 unit_test!(rows_of_all_widths);
 fn rows_of_all_widths() {
-    for width in 1..=72 {
+    for width in (1..=72).chain([96, 125, 127, 128, 129, 130, 257]) {
         let stride = [1, 1 + width % 2, 1 + width / 2 % 2];
         cases(&[
             (2, 2, 2, 2, [1, 4, width], [1, 3, 3], [1, 1, stride[2]], [0, 1, 1], ONE),
             (1, 2, 2, 4, [1, 5, width + 4], [1, 3, 3], stride, [0, 1, width % 3], ONE),
             (1, 2, 2, 2, [1, 6, width + 4], [1, 5, 5], [1, 1, stride[1]], [0, 2, 2], ONE),
+            (2, 2, 2, 4, [1, 5, width + 4], [1, 3, 3], [1, 2, 2], [0, 1, width % 4], [1, 2, 1]),
+            (1, 2, 2, 2, [1, 6, width + 4], [1, 3, 5], [1, stride[1], 2], [0, 1, width % 5], ONE),
         ]);
     }
 }

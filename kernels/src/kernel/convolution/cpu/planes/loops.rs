@@ -29,17 +29,6 @@ pub(super) fn with_zeros<T: Real>(to: &mut [T], from: &[T]) {
     }
 }
 
-/// Stores the first `n` numbers of a vector: all of them plainly, since a store with a mask takes some processors as long as
-/// a dozen others.
-///
-/// # Safety
-/// Inside `enter` of L; there is room for as many.
-#[inline(always)]
-unsafe fn store_some<T: Real, L: Lanes<T>>(to: *mut T, v: L::V, n: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { if n == L::N { L::store(to, v) } else { L::store_part(to, v, n) } }
-}
-
 /// `to` is `from`, which is as long; vectors that hang over are written as parts.
 ///
 /// # Safety
@@ -50,7 +39,7 @@ unsafe fn copy_row<T: Real, L: Lanes<T>>(to: &mut [T], from: &[T]) {
     for i in (0..n).step_by(L::N) {
         let part = L::N.min(n - i);
         // SAFETY: both have that many numbers from i on.
-        unsafe { store_some::<T, L>(to.as_mut_ptr().add(i), L::load_part(from.as_ptr().add(i), part), part) }
+        unsafe { L::store_part(to.as_mut_ptr().add(i), L::load_part(from.as_ptr().add(i), part), part) }
     }
 }
 
@@ -67,7 +56,7 @@ unsafe fn add_row<T: Real, L: Lanes<T>>(to: &mut [T], from: &[T]) {
         unsafe {
             let (to, from) = (to.as_mut_ptr().add(i), from.as_ptr().add(i));
             let sum = L::fma(L::load_part(from, part), L::splat(T::ONE), L::load_part(to, part));
-            store_some::<T, L>(to, sum, part);
+            L::store_part(to, sum, part);
         }
     }
 }
@@ -78,7 +67,7 @@ unsafe fn add_row<T: Real, L: Lanes<T>>(to: &mut [T], from: &[T]) {
 unsafe fn zero_row<T: Real, L: Lanes<T>>(to: &mut [T]) {
     for i in (0..to.len()).step_by(L::N) {
         // SAFETY: numbers of the row.
-        unsafe { store_some::<T, L>(to.as_mut_ptr().add(i), L::splat(T::ZERO), L::N.min(to.len() - i)) }
+        unsafe { L::store_part(to.as_mut_ptr().add(i), L::splat(T::ZERO), L::N.min(to.len() - i)) }
     }
 }
 

@@ -87,7 +87,7 @@ impl<T: Real> Choose<T> for &DepthwisePlanes<'_, T> {
         let work = points * self.maps() * if weight { c.batch } else { 1 };
         let join = (TASK / work.max(1)).clamp(1, count.max(1));
         let products = self.maps() * self.taps() * L::N;
-        let narrow = narrow::suits(c, self.pass, L::N).then(|| NarrowRows::new::<T, L>(c, self.pass));
+        let narrow = narrow::suits::<T>(c, self.pass, L::N).then(|| NarrowRows::new::<T, L>(c, self.pass));
         let room = narrow.as_ref().map_or_else(|| layout.room(self.pass, products), |rows| rows.room(products));
         pool::run(count.div_ceil(join), &|t| {
             let (mut taps, mut pace) = (TapWeights::default(), Pace::new());

@@ -1,6 +1,7 @@
 //! Planes whose rows are few vectors long: read where they lie, what is outside by masks, without a copy.
 
 mod rolling;
+mod strided;
 
 use super::ChannelPlanes;
 use super::loops::{every_second, with_zeros};
@@ -11,9 +12,12 @@ use crate::kernel::convolution::cpu::depthwise::Pass;
 use crate::pool::Pace;
 use crate::simd::lanes::{Lanes, WithLanes};
 use rolling::Rolling;
+use strided::{StridedCorrelation, StridedRows};
 
 /// Vectors of a row that are made together, at most.
 const VECTORS: usize = 4;
+/// Bytes of a row, at most.
+const ROW_BYTES: usize = 512;
 /// Columns of the kernels that there are loops for: those that networks have.
 const COLUMNS: [usize; 2] = [3, 5];
 
@@ -31,6 +35,8 @@ pub(super) struct NarrowRows<M> {
     pick: usize,
     /// Where each row of the source can be read once for all rows of results: see [`Rolling`].
     rolling: Option<Rolling>,
+    /// What a forward pass with a stride of 2 along rows reads.
+    strided: Option<StridedRows<M>>,
     /// For each column of the kernel how far its numbers are from the results'.
     shifts: Vec<isize>,
     blocks: Vec<ResultColumns<M>>,
@@ -43,18 +49,22 @@ struct ResultColumns<M> {
     vectors: usize,
     /// Where each vector begins: the last one may begin within the one before, where what both make is written twice.
     places: Vec<usize>,
-    /// Whether all vectors are written whole.
-    is_whole: bool,
     /// For each column of the kernel and each vector the lanes that are inside; those that there are results of.
     masks: Vec<M>,
     ends: Vec<M>,
 }
 
-/// Whether the rows of a pass are few vectors of `lanes` numbers long.
-pub(super) fn suits(c: &Conv, pass: Pass, lanes: usize) -> bool {
-    let width = if matches!(pass, Pass::Data(_)) { c.input[2] } else { (c.output()[2] - 1) * c.stride[2] + 1 };
-    let blocks = if c.kernel[2] == 3 { 2 } else { 1 }; // of wider rows and kernels copied planes are faster
-    c.stride[2] <= 2 && COLUMNS.contains(&c.kernel[2]) && width <= blocks * VECTORS * lanes
+/// Whether the rows of a pass are read where they lie: of longer ones, and where the sums of a pass do not fit the registers, copied
+/// planes are faster. `lanes` of a vector.
+pub(super) fn suits<T>(c: &Conv, pass: Pass, lanes: usize) -> bool {
+    let (stride, columns) = (c.stride[2], c.kernel[2]);
+    let (width, longest) = match pass {
+        Pass::Data(_) => (c.input[2], ROW_BYTES / size_of::<T>()),
+        Pass::Forward if stride == 2 && c.dilation[2] == 1 => (0, 0), // one row after another
+        Pass::Weight(_) if columns == 5 => ((c.output()[2] - 1) * stride + 1, VECTORS * lanes),
+        _ => ((c.output()[2] - 1) * stride + 1, ROW_BYTES / size_of::<T>()),
+    };
+    stride <= 2 && COLUMNS.contains(&columns) && width <= longest
 }
 
 impl<M: Copy> NarrowRows<M> {
@@ -82,7 +92,8 @@ impl<M: Copy> NarrowRows<M> {
             true => ([height, width], wide, c.input[2]),
         };
         let shifts: Vec<isize> = (0..c.kernel[2]).map(|k| place(k, 2) * if is_data { -1 } else { 1 }).collect();
-        let (vectors, count) = (columns.div_ceil(L::N), columns.div_ceil(L::N * VECTORS));
+        let most = if c.kernel[2] == 5 && L::ROWS < 8 { VECTORS / 2 } else { VECTORS }; // the sums of each row of the kernel
+        let (vectors, count) = (columns.div_ceil(L::N), columns.div_ceil(L::N * most));
         let cuts: Vec<usize> = (0..=count).map(|i| (vectors * i / count) * L::N).collect();
         let pick = if is_data { 1 } else { stride[1] };
         let maps = c.out_channels / c.group;
@@ -93,7 +104,8 @@ impl<M: Copy> NarrowRows<M> {
         };
         let blocks = cuts.windows(2).map(block).collect();
         let rolling = Rolling::new(c, is_data);
-        NarrowRows { reads, starts, width: inside, source, columns, pick, rolling, shifts, blocks }
+        let strided = if matches!(pass, Pass::Forward) { StridedRows::new::<T, L>(c) } else { None };
+        NarrowRows { reads, starts, width: inside, source, columns, pick, rolling, strided, shifts, blocks }
     }
 
     /// Numbers that a task works in: rows with zeros between their numbers, and the sums of weights.
@@ -121,6 +133,10 @@ impl<T: Real> ChannelPlanes<'_, '_, T> {
                         Pass::Forward => {
                             let (w, start) = (a.w.read(map * taps, taps), a.bias.map_or(T::ZERO, |b| b[map]));
                             let (source, to, output) = (x.0.cast_const(), y.0, Output::Write);
+                            if let Some(strided) = &rows.strided {
+                                L::enter(StridedCorrelation { rows, strided, source, w, start, to });
+                                continue;
+                            }
                             for block in &rows.blocks {
                                 L::enter(NarrowCorrelation { rows, block, source, w, start, to, output });
                             }
@@ -204,8 +220,7 @@ impl<M> ResultColumns<M> {
         let count = |at: &usize| L::N.min(columns - at);
         // SAFETY: as above.
         let ends = places.iter().map(|at| unsafe { L::mask(0, count(at)) }).collect();
-        let is_whole = places.iter().all(|at| count(at) == L::N);
-        ResultColumns { first, columns, vectors, places, is_whole, masks, ends }
+        ResultColumns { first, columns, vectors, places, masks, ends }
     }
 }
 
@@ -320,10 +335,6 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
             // SAFETY: the row's numbers, of which `ends` covers those that there are.
             unsafe {
                 let (to, end) = (row.add(places[j]), ends[j]);
-                if self.block.is_whole && matches!(self.output, Output::Write) {
-                    L::store(to, v[j]); // a store with a mask takes some processors as long as a dozen others
-                    continue;
-                }
                 let sum = match self.output {
                     Output::Write => v[j],
                     Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
