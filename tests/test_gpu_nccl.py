@@ -16,6 +16,7 @@ import nnrs.functions as F
 import nnrs.parametric_functions as PF
 from gpu_helpers import DEVICES, gpu, graphs, numbers, replays
 from nnrs._communication.nccl import NcclTransport
+from nnrs.experimental.graph_converters import GraphConverter, TestModeModifier
 from nnrs.ext import cuda
 from thread_transport import run_threads
 
@@ -266,6 +267,21 @@ def test_synchronized_normalization_is_that_of_the_host():
     for there, here in zip(run(work), run_threads(SIZE, work), strict=True):
         for a, b in zip(there, here, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+
+
+def test_synchronized_normalization_in_use_asks_nobody():
+    def work(comm):
+        x, v, y, _ = normalized(comm)
+        used = GraphConverter(TestModeModifier()).convert(y)
+        if comm.rank == 0:  # alone
+            used.forward()
+            want = F.batch_normalization(F.tanh(x), *v.values(), batch_stat=False)
+            want.forward()
+            np.testing.assert_allclose(used.d, want.d, rtol=1e-5, atol=1e-6)
+        assert (v["mean"].d == 0.5).all()
+        comm.barrier()
+
+    run(work)
 
 
 def test_synchronized_normalization_in_captured_runs():
