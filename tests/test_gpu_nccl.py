@@ -279,6 +279,8 @@ def test_synchronized_normalization_in_use_asks_nobody():
             want.forward()
             np.testing.assert_allclose(used.d, want.d, rtol=1e-5, atol=1e-6)
         assert (v["mean"].d == 0.5).all()
+        with pytest.raises(NotImplementedError, match="a batch normalization over several processes"):
+            nn.graph_def.create_graph_from_variable("net", y)
         comm.barrier()
 
     run(work)

@@ -124,7 +124,7 @@ def test_modifiers_of_ones_own(x):
         def modify(self, f, inputs):
             return 3
 
-    with pytest.raises(TypeError, match="Wrong.modify: expected None or a Variable"):
+    with pytest.raises(TypeError, match="Wrong.modify: expected None, a Variable or several"):
         convert(F.relu(x), Wrong())
 
 

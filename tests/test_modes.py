@@ -6,6 +6,7 @@ Every test runs with fusion on and off; expected values are NumPy formulas.
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import pytest
 import nnrs as nn
 import nnrs.functions as F
 from graph_helpers import X, close, leaf
+from nnrs.recompute import set_global_recompute
+from nnrs.utils.data_iterator import data_iterator_simple
 from signal_helpers import Late, raising_at
 
 pytestmark = pytest.mark.usefixtures("fusion")
@@ -182,3 +185,53 @@ def test_modes_nest_and_decorate(name):
     if name == "parameters":
         assert outermost["a"] is scopes[0] and outermost["a"]["a"] is scopes[1]
     nn.clear_parameters()
+
+
+SETTERS = {
+    "context": (nn.set_default_context, nn.Context(["cpu:half"]), nn.get_current_context()),
+    "auto_forward": (nn.set_auto_forward, True, False),
+    "recompute": (set_global_recompute, True, False),
+}
+
+
+def in_thread(f):
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(f).result()
+
+
+@pytest.mark.parametrize("name", SETTERS)
+def test_what_is_set_holds_for_all_threads(name):
+    """As in NNabla. Blocks hold for their thread; what is set within one ends with it."""
+    set_to, value, before = SETTERS[name]
+    outside = modes()
+
+    def within():
+        with MODES[name]():
+            return modes()
+
+    inside = within()
+    assert inside != outside
+    with MODES[name]():
+        assert in_thread(modes) == outside
+        set_to(before)
+        assert modes() == outside
+    assert modes() == in_thread(modes) == outside and in_thread(within) == inside
+    for setter in (lambda: set_to(value), lambda: in_thread(lambda: set_to(value))):
+        setter()
+        try:
+            assert modes() == in_thread(modes) == inside
+        finally:
+            set_to(before)
+        assert modes() == in_thread(modes) == outside
+
+
+def test_threads_of_iterators_have_the_modes_of_who_asks():
+    def load(i):
+        return F.sin(nn.Variable.from_numpy_array(np.float32([i]))).d.copy(), nn.get_current_context().backend[0]
+
+    with nn.auto_forward(), nn.context_scope(nn.Context(["cpu:double"])):
+        batches = data_iterator_simple(load, 6, 2, shuffle=False)
+        found = [next(batches) for _ in range(3)]
+    batches.close()
+    np.testing.assert_allclose(np.concatenate([x for x, _ in found])[:, 0], np.sin(np.arange(6)), rtol=1e-6)
+    assert {name for _, names in found for name in np.ravel(names)} == {"cpu:double"}

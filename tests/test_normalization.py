@@ -211,6 +211,36 @@ def test_sync_batch_normalization_in_use_asks_nobody() -> None:
     assert [len(made) for made in run_on_each(2, process)] == [2, 0]
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+def test_a_converted_network_with_sync_batch_normalization_moves_statistics_once(recompute: bool) -> None:
+    """Forward moves them; neither backward, which may compute again, nor reading: that asks no process."""
+
+    def process(comm: Processes, rank: int) -> None:
+        x = nn.Variable.from_numpy_array(np.full((2, 3), rank * 10, "float32"), need_grad=True)
+        running = [nn.Variable.from_numpy_array(np.zeros((1, 3), "float32")) for _ in range(2)]
+        y = F.sync_batch_normalization(F.tanh(x), None, None, *running, comm, output_stat=True)
+        with nn.recompute(recompute):
+            made = GC.GraphConverter([GC.IdentityModifier()]).convert([F.sum(F.sin(y[0])), y[1]])
+        x.grad.zero()
+        nn.forward_all(made, clear_no_need_grad=True)
+        moved = running[0].d.copy()
+        made[0].backward(clear_buffer=True)
+        np.testing.assert_allclose(moved, 0.05 * np.tanh(10), rtol=1e-6)
+        if rank == 0:  # alone
+            np.testing.assert_allclose(made[1].d, 0.5 * np.tanh(10), rtol=1e-6)
+        assert np.array_equal(running[0].d, moved)
+
+    run_on_each(2, process)
+
+
+def test_sync_batch_normalization_is_refused_by_layout_modifiers() -> None:
+    x = nn.Variable((2, 4, 4, 4))
+    y = F.sync_batch_normalization(F.tanh(x), None, None, None, None, Processes(2))
+    for modifier in (GC.ChannelLastModifier([x]), GC.ChannelFirstModifier([x])):
+        with pytest.raises(NotImplementedError, match="Modifier: expected no sync_batch_normalization of several"):
+            GC.GraphConverter([modifier]).convert(y)
+
+
 def test_sync_batch_normalization_alone_is_batch_normalization() -> None:
     class Alone:
         size = 1

@@ -6,6 +6,7 @@ import gc
 import json
 import threading
 import traceback
+from collections import UserDict
 from pathlib import Path
 from typing import Any
 
@@ -350,8 +351,19 @@ def test_arguments_are_those_that_the_class_gives():
     class WithOther(Cube):
         args = [1]
 
-    found = [kind()(leaf()).parent for kind in (WithArgs, WithOther, Cube)]
-    assert [(f.info.args, f.args, f.arguments) for f in found] == [({"power": 3},) * 3, ({},) * 3, ({},) * 3]
+    class WithMapping(Cube):
+        args = UserDict(power=2)
+
+    class WithError(Cube):
+        @property
+        def args(self):
+            raise ValueError("none")
+
+    found = [kind()(leaf()).parent for kind in (WithArgs, WithMapping, WithOther, WithError, Cube)]
+    want = [{"power": 3}, {"power": 2}, {}, {}, {}]
+    assert [(f.info.args, f.args, f.arguments) for f in found] == [(args,) * 3 for args in want]
+    found[0].info.args["power"] = 5
+    assert WithArgs.args == {"power": 3}
 
 
 class Four(Cube):

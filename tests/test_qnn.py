@@ -147,6 +147,24 @@ def test_added_and_joined_inputs_share_a_range():
         assert first == second and y.shape == before
 
 
+def test_functions_of_several_outputs_go_through_all_states():
+    for position in qnn.QATConfig.RecorderPosition:
+        x = nn.Variable.from_numpy_array(np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3))
+        a, b = F.split(F.tanh(x), axis=0)
+        y = a + b
+        changed = config(recorder_position=position)
+        changed.niter_to_recording, changed.niter_to_training = 1, 500  # ranges are moving averages
+        scheduler = qnn.QATScheduler(changed)
+        scheduler(y)
+        for _ in range(502):
+            y.forward()
+            scheduler.step()
+        y.forward()
+        assert scheduler.state == qnn.QNNState.TRAINING and "QuantizeLinear" in types_of(y)
+        np.testing.assert_allclose(y.d, np.tanh(x.d).sum(0), atol=0.02)
+        nn.clear_parameters()
+
+
 def test_only_the_numbers_of_steps_that_make_sense():
     for recording, training in ((0, -1), (-1, 5), (5, 5), (6, 5)):
         wrong = qnn.QATConfig()

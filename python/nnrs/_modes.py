@@ -69,12 +69,15 @@ def forward_all(
 
 
 def set_auto_forward(auto: bool) -> None:
-    """Compute functions as soon as they are applied (dynamic graphs), or only on `forward` (static graphs)."""
+    """Compute functions as soon as they are applied (dynamic graphs), or only on `forward` (static graphs).
+
+    In all threads, as in NNabla; in a thread within a `with auto_forward()` of its own, in that block alone.
+    """
     _core.set_auto_forward(check_flag("set_auto_forward", "auto", auto))
 
 
 def auto_forward(auto: bool = True) -> ModeScope[None]:
-    """Dynamic graphs within the `with` block.
+    """Dynamic graphs within the `with` block, in this thread.
 
     >>> import nnrs as nn
     >>> with nn.auto_forward():
@@ -82,7 +85,11 @@ def auto_forward(auto: bool = True) -> ModeScope[None]:
     >>> y.d.tolist()
     [2.0, 4.0]
     """
-    return ModeScope(get_auto_forward, _core.set_auto_forward, lambda: (check_flag("auto_forward", "auto", auto), None))
+    return ModeScope(
+        _core.own_auto_forward,
+        _core.set_own_auto_forward,
+        lambda: (check_flag("auto_forward", "auto", auto), None),
+    )
 
 
 def no_grad(no_grad_: bool = True) -> ModeScope[None]:
@@ -99,19 +106,35 @@ def _check_context(function: str, ctx: Any) -> None:
 
 
 def set_default_context(ctx: Context) -> None:
-    """Run the functions made from now on in `ctx`."""
+    """Run the functions made from now on in `ctx`.
+
+    In all threads, as in NNabla; in a thread within a `with context_scope()` of its own, in that block alone.
+    """
     _check_context("set_default_context", ctx)
     _core.set_context(ctx)
 
 
 def context_scope(ctx: Context) -> ModeScope[None]:
-    """Run the functions made within the `with` block in `ctx`."""
+    """Run the functions made within the `with` block in `ctx`, in this thread."""
 
     def made() -> tuple[Context, None]:
         _check_context("context_scope", ctx)
         return ctx, None
 
-    return ModeScope(get_current_context, _core.set_context, made)
+    return ModeScope(_core.own_context, _core.set_own_context, made)
+
+
+class ThreadModes:
+    """The modes of the thread that makes it, for one that works for it."""
+
+    def __init__(self) -> None:
+        self._auto, self._context, self._recompute = get_auto_forward(), get_current_context(), _core.get_recompute()
+
+    def take_over(self) -> None:
+        """Let the thread that calls this have them."""
+        _core.set_own_auto_forward(self._auto)
+        _core.set_own_context(self._context)
+        _core.set_own_recompute(self._recompute)
 
 
 def _check_hook(function: str, key: Any, argument: str, hook: Any) -> None:

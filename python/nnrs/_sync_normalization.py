@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._core import Context, Function, NcclGroup, NdArray, Variable
+from ._core import Context, Function, NcclGroup, NdArray, Variable, in_recomputing
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._modes import auto_forward, context_scope, get_current_context
 from .function import PythonFunction
@@ -104,11 +104,12 @@ class _MoveStatistics(_InOrder):
         return 2
 
     def forward_impl(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
-        count = float(inputs[2].d[0])
+        count, moves = float(inputs[2].d[0]), not in_recomputing()
         unbiased = (1.0, count / (count - 1) if count > 1 else float("nan"))
         for x, y, running, times in zip(inputs, outputs, self._running, unbiased, strict=False):
             y.d = x.d
-            running.d = self._decay * running.d + (1 - self._decay) * times * x.d.reshape(running.shape)
+            if moves:
+                running.d = self._decay * running.d + (1 - self._decay) * times * x.d.reshape(running.shape)
 
     def backward_impl(
         self, inputs: Sequence[Variable], outputs: Sequence[Variable], propagate_down: Any, accum: Any
@@ -249,12 +250,19 @@ def _by_gpus(
     return moved(mean, running[0], F.unlink(mean)), moved(variance, running[1], unbiased)
 
 
+def is_sum_of_all(f: Function) -> bool:
+    """Whether `f` sums over processes."""
+    return f.name in (_AllReduce.name, "SumOverGpus")
+
+
 def running_statistics(f: Function) -> list[Variable] | None:
     """The running ones in the shapes of `f`'s outputs, where `f` hands on mean or variance, or both, of all batches."""
     from . import functions as F
 
     if f.name == _MoveStatistics.name and "running" in f.info.args:
         found = list(f.info.args["running"])
+    elif not f.outputs[0].persistent:
+        return None
     else:
         at, found = f, []
         for name in ("Add2", "Reshape", "Sink", "Unlink"):  # as `_by_gpus` makes them

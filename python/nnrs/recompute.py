@@ -21,7 +21,7 @@ def get_global_recompute() -> bool:
 
 
 def set_global_recompute(recompute: bool) -> None:
-    """Mark the outputs of new functions for recomputation, or stop doing so."""
+    """Mark the outputs of new functions for recomputation, or stop doing so: in all threads, as in NNabla."""
     _core.set_recompute(check_flag("set_global_recompute", "recompute", recompute))
 
 
@@ -41,7 +41,7 @@ def recompute(recompute_: bool = True) -> ModeScope[None]:
     True
     """
     return ModeScope(
-        _core.get_recompute, _core.set_recompute, lambda: (check_flag("recompute", "recompute_", recompute_), None)
+        _core.own_recompute, _core.set_own_recompute, lambda: (check_flag("recompute", "recompute_", recompute_), None)
     )
 
 

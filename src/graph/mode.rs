@@ -1,4 +1,5 @@
-//! Modes of the current thread: auto_forward, no_grad, recompute, and the current context.
+//! Modes of the current thread: auto_forward, no_grad, recompute, and the current context. A thread that has set none has those
+//! of the process ([`set_auto_forward_of_process`] and its like).
 //!
 //! ```
 //! use nnrs::graph::mode;
@@ -17,12 +18,14 @@
 use nnrs_kernels::context::Context;
 use nnrs_kernels::dtype::DType;
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::LocalKey;
 
 thread_local! {
-    static AUTO_FORWARD: Cell<bool> = const { Cell::new(false) };
+    static AUTO_FORWARD: Cell<Option<bool>> = const { Cell::new(None) };
     static NO_GRAD: Cell<bool> = const { Cell::new(false) };
-    static RECOMPUTE: Cell<bool> = const { Cell::new(false) };
+    static RECOMPUTE: Cell<Option<bool>> = const { Cell::new(None) };
     static AGAIN: Cell<bool> = const { Cell::new(false) };
     static KEEP_HISTORY: Cell<bool> = const { Cell::new(false) };
     static STORED: Cell<Option<DType>> = const { Cell::new(None) };
@@ -30,13 +33,18 @@ thread_local! {
     static ORIGIN: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
+/// What threads have that have set nothing of their own.
+static AUTO_FORWARD_OF_PROCESS: AtomicBool = AtomicBool::new(false);
+static RECOMPUTE_OF_PROCESS: AtomicBool = AtomicBool::new(false);
+static CONTEXT_OF_PROCESS: RwLock<Option<Arc<Context>>> = RwLock::new(None);
+
 /// True while functions compute as soon as they are applied.
 ///
 /// ```
 /// assert!(!nnrs::graph::mode::auto_forward());
 /// ```
 pub fn auto_forward() -> bool {
-    AUTO_FORWARD.get()
+    AUTO_FORWARD.get().unwrap_or_else(|| AUTO_FORWARD_OF_PROCESS.load(Relaxed))
 }
 
 /// Sets auto_forward for this thread; gives the old value.
@@ -50,7 +58,28 @@ pub fn auto_forward() -> bool {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn set_auto_forward(on: bool) -> bool {
-    AUTO_FORWARD.replace(on)
+    let old = auto_forward();
+    AUTO_FORWARD.set(Some(on));
+    old
+}
+
+/// Sets auto_forward for all threads that have set none of their own; in one that has, for that alone.
+///
+/// ```
+/// use nnrs::graph::mode;
+/// mode::set_auto_forward_of_process(true);
+/// assert!(std::thread::spawn(mode::auto_forward).join().unwrap());
+/// mode::set_auto_forward_of_process(false);
+/// ```
+pub fn set_auto_forward_of_process(on: bool) {
+    set_own_or(&AUTO_FORWARD, &AUTO_FORWARD_OF_PROCESS, on);
+}
+
+fn set_own_or(own: &'static LocalKey<Cell<Option<bool>>>, of_process: &AtomicBool, on: bool) {
+    match own.get() {
+        Some(_) => own.set(Some(on)),
+        None => of_process.store(on, Relaxed),
+    }
 }
 
 /// True while new nodes need no gradient.
@@ -83,7 +112,7 @@ pub fn set_no_grad(on: bool) -> bool {
 /// assert!(!nnrs::graph::mode::recompute());
 /// ```
 pub fn recompute() -> bool {
-    RECOMPUTE.get()
+    RECOMPUTE.get().unwrap_or_else(|| RECOMPUTE_OF_PROCESS.load(Relaxed))
 }
 
 /// Sets recompute for this thread; gives the old value.
@@ -96,7 +125,21 @@ pub fn recompute() -> bool {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn set_recompute(on: bool) -> bool {
-    RECOMPUTE.replace(on)
+    let old = recompute();
+    RECOMPUTE.set(Some(on));
+    old
+}
+
+/// Sets recompute for all threads that have set none of their own; in one that has, for that alone.
+///
+/// ```
+/// use nnrs::graph::mode;
+/// mode::set_recompute_of_process(true);
+/// assert!(std::thread::spawn(mode::recompute).join().unwrap());
+/// mode::set_recompute_of_process(false);
+/// ```
+pub fn set_recompute_of_process(on: bool) {
+    set_own_or(&RECOMPUTE, &RECOMPUTE_OF_PROCESS, on);
 }
 
 /// True while data is computed again that was computed before.
@@ -108,8 +151,31 @@ pub fn in_recomputing() -> bool {
     AGAIN.get()
 }
 
+/// The thread's own auto_forward and recompute, which it may have none of, for scopes that take back what they set.
+#[cfg(feature = "python")]
+pub(crate) mod own {
+    use super::{AUTO_FORWARD, CONTEXT, Context, RECOMPUTE};
+    use std::sync::Arc;
+
+    pub(crate) fn auto_forward() -> Option<bool> {
+        AUTO_FORWARD.get()
+    }
+    pub(crate) fn set_auto_forward(on: Option<bool>) {
+        AUTO_FORWARD.set(on);
+    }
+    pub(crate) fn recompute() -> Option<bool> {
+        RECOMPUTE.get()
+    }
+    pub(crate) fn set_recompute(on: Option<bool>) {
+        RECOMPUTE.set(on);
+    }
+    pub(crate) fn context() -> Option<Arc<Context>> {
+        CONTEXT.with_borrow(|c| c.clone())
+    }
+}
+
 /// Puts a cell's old value back, also on a panic.
-struct Restore<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
+struct Restore<T: Copy + 'static>(&'static LocalKey<Cell<T>>, T);
 
 impl<T: Copy> Drop for Restore<T> {
     fn drop(&mut self) {
@@ -136,19 +202,19 @@ pub(crate) fn forgets() -> bool {
 
 /// Runs `f` with nodes that are made for later.
 pub(crate) fn statically<R>(f: impl FnOnce() -> R) -> R {
-    let _restore = Restore(&AUTO_FORWARD, AUTO_FORWARD.replace(false));
+    let _restore = Restore(&AUTO_FORWARD, AUTO_FORWARD.replace(Some(false)));
     f()
 }
 
 /// Runs `f` with new nodes in `context`.
 pub(crate) fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
-    struct RestoreContext(Arc<Context>);
+    struct RestoreContext(Option<Arc<Context>>);
     impl Drop for RestoreContext {
         fn drop(&mut self) {
-            set_context(self.0.clone());
+            set_own_context(self.0.take());
         }
     }
-    let _restore = RestoreContext(set_context(context));
+    let _restore = RestoreContext(set_own_context(Some(context)));
     f()
 }
 
@@ -189,7 +255,11 @@ pub(crate) fn stored() -> Option<DType> {
 /// assert_eq!(mode::context().dtype(), DType::F32);
 /// ```
 pub fn context() -> Arc<Context> {
-    CONTEXT.with_borrow(|c| c.clone()).unwrap_or_else(Context::default_cpu)
+    CONTEXT.with_borrow(|c| c.clone()).unwrap_or_else(context_of_process)
+}
+
+fn context_of_process() -> Arc<Context> {
+    CONTEXT_OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_else(Context::default_cpu)
 }
 
 /// Sets the context of this thread; gives the old one.
@@ -204,7 +274,28 @@ pub fn context() -> Arc<Context> {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn set_context(context: Arc<Context>) -> Arc<Context> {
-    CONTEXT.with_borrow_mut(|c| c.replace(context)).unwrap_or_else(Context::default_cpu)
+    set_own_context(Some(context)).unwrap_or_else(context_of_process)
+}
+
+/// The thread's own context, which it may have none of; gives the old one.
+pub(crate) fn set_own_context(context: Option<Arc<Context>>) -> Option<Arc<Context>> {
+    CONTEXT.with_borrow_mut(|c| std::mem::replace(c, context))
+}
+
+/// Sets the context for all threads that have set none of their own; in one that has, for that alone.
+///
+/// ```
+/// use nnrs::{graph::mode, Context, DType};
+/// mode::set_context_of_process(Context::cpu(DType::F64)?.into());
+/// assert_eq!(std::thread::spawn(|| mode::context().dtype()).join().unwrap(), DType::F64);
+/// mode::set_context_of_process(Context::default_cpu());
+/// # Ok::<(), nnrs::Error>(())
+/// ```
+pub fn set_context_of_process(context: Arc<Context>) {
+    match CONTEXT.with_borrow(Option::is_some) {
+        true => drop(set_own_context(Some(context))),
+        false => *CONTEXT_OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner) = Some(context),
+    }
 }
 
 /// Runs `f` with modes for inner work: dynamic, without history, in `context`; restores them, also on a panic.
@@ -218,8 +309,8 @@ pub fn set_context(context: Arc<Context>) -> Arc<Context> {
 /// # Ok::<(), nnrs::Error>(())
 /// ```
 pub fn inner<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
-    let _auto = Restore(&AUTO_FORWARD, set_auto_forward(true));
+    let _auto = Restore(&AUTO_FORWARD, AUTO_FORWARD.replace(Some(true)));
     let _grad = Restore(&NO_GRAD, set_no_grad(true));
-    let _recompute = Restore(&RECOMPUTE, set_recompute(false));
+    let _recompute = Restore(&RECOMPUTE, RECOMPUTE.replace(Some(false)));
     in_context(context, f)
 }

@@ -12,14 +12,20 @@ use std::sync::Arc;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(set_auto_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(own_auto_forward, m)?)?;
+    m.add_function(wrap_pyfunction!(set_own_auto_forward, m)?)?;
     m.add_function(wrap_pyfunction!(get_auto_forward, m)?)?;
     m.add_function(wrap_pyfunction!(set_no_grad, m)?)?;
     m.add_function(wrap_pyfunction!(no_grad_active, m)?)?;
     m.add_function(wrap_pyfunction!(set_recompute, m)?)?;
+    m.add_function(wrap_pyfunction!(own_recompute, m)?)?;
+    m.add_function(wrap_pyfunction!(set_own_recompute, m)?)?;
     m.add_function(wrap_pyfunction!(get_recompute, m)?)?;
     m.add_function(wrap_pyfunction!(in_recomputing, m)?)?;
     m.add_function(wrap_pyfunction!(get_current_context, m)?)?;
     m.add_function(wrap_pyfunction!(set_context, m)?)?;
+    m.add_function(wrap_pyfunction!(own_context, m)?)?;
+    m.add_function(wrap_pyfunction!(set_own_context, m)?)?;
     m.add_function(wrap_pyfunction!(set_function_hook, m)?)?;
     m.add_function(wrap_pyfunction!(unset_function_hook, m)?)?;
     m.add_function(wrap_pyfunction!(forward_all, m)?)?;
@@ -33,12 +39,25 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(measure_limits, m)?)
 }
 
+/// For all threads, or for this one within a scope of its own.
 #[pyfunction]
-fn set_auto_forward(#[pyo3(from_py_with = flag)] auto: bool) -> bool {
-    mode::set_auto_forward(auto)
+fn set_auto_forward(#[pyo3(from_py_with = flag)] auto: bool) {
+    mode::set_auto_forward_of_process(auto);
 }
 
-/// Whether functions are computed as soon as they are applied (`set_auto_forward`, `auto_forward`), in this thread.
+/// What a scope of this thread has set, if there is one; scopes set it and take it back.
+#[pyfunction]
+fn own_auto_forward() -> Option<bool> {
+    mode::own::auto_forward()
+}
+
+#[pyfunction]
+#[pyo3(signature = (auto))]
+fn set_own_auto_forward(auto: Option<bool>) {
+    mode::own::set_auto_forward(auto);
+}
+
+/// Whether functions are computed as soon as they are applied: by `auto_forward` of this thread, else by `set_auto_forward`.
 ///
 /// >>> nn.get_auto_forward()
 /// False
@@ -61,8 +80,19 @@ fn no_grad_active() -> bool {
 }
 
 #[pyfunction]
-fn set_recompute(#[pyo3(from_py_with = flag)] on: bool) -> bool {
-    mode::set_recompute(on)
+fn set_recompute(#[pyo3(from_py_with = flag)] on: bool) {
+    mode::set_recompute_of_process(on);
+}
+
+#[pyfunction]
+fn own_recompute() -> Option<bool> {
+    mode::own::recompute()
+}
+
+#[pyfunction]
+#[pyo3(signature = (on))]
+fn set_own_recompute(on: Option<bool>) {
+    mode::own::set_recompute(on);
 }
 
 #[pyfunction]
@@ -85,8 +115,19 @@ fn get_current_context() -> PyContext {
 }
 
 #[pyfunction]
-fn set_context(ctx: &PyContext) -> PyContext {
-    PyContext::new(mode::set_context(ctx.get()))
+fn set_context(ctx: &PyContext) {
+    mode::set_context_of_process(ctx.get());
+}
+
+#[pyfunction]
+fn own_context() -> Option<PyContext> {
+    mode::own::context().map(PyContext::new)
+}
+
+#[pyfunction]
+#[pyo3(signature = (ctx))]
+fn set_own_context(ctx: Option<&PyContext>) {
+    mode::set_own_context(ctx.map(PyContext::get));
 }
 
 fn when(before: bool) -> When {

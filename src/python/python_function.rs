@@ -9,8 +9,9 @@ use crate::function::{OnGpu, OutputDef, Shapes};
 use crate::graph::Variable as Var;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyTuple};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -52,10 +53,18 @@ impl UserFunction {
         &self.object
     }
 
-    /// The dict that the user's class gives as `args`; an empty one where it gives none.
+    /// A copy of the mapping that the user's class gives as `args`; an empty one where it gives none, or raises.
     pub(crate) fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let given = finish::calling(py, || self.object.bind(py).getattr_opt("args"))?;
-        Ok(given.and_then(|args| args.cast_into().ok()).unwrap_or_else(|| PyDict::new(py)))
+        let given: PyResult<_> = finish::calling(py, || {
+            let args = self.object.bind(py).getattr("args")?;
+            let copy = PyDict::new(py);
+            copy.update(args.cast::<PyMapping>()?)?;
+            Ok(copy)
+        });
+        match given {
+            Err(e) if e.is_instance_of::<PyException>(py) => Ok(PyDict::new(py)),
+            given => given,
+        }
     }
 
     /// The user's function behind a node, if it is one.

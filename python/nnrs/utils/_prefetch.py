@@ -1,6 +1,7 @@
 """A thread that makes the next batch while the current one is used.
 
-It is asked for one batch at a time. It is a daemon, and ends with its owner: a program that ends does not wait for it.
+It is asked for one batch at a time, and works in the modes of the thread that asks. It is a daemon, and ends with its
+owner: a program that ends does not wait for it.
 A fork waits for a batch that is being made; the child starts a thread of its own when it asks for one.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from .. import _forks
 from .._errors import ArgumentError, message
+from .._modes import ThreadModes
 from ._batches import Batch
 
 _SECONDS_AT_EXIT = 1.0
@@ -40,7 +42,7 @@ class Prefetcher:
         _live.add(self)
 
     def _start(self) -> None:
-        self._jobs: SimpleQueue[bool] = SimpleQueue()
+        self._jobs: SimpleQueue[ThreadModes | None] = SimpleQueue()
         self._done: SimpleQueue[None] = SimpleQueue()
         work = (self._jobs, self._done, self._made, self.lock, self._make)
         self._thread = threading.Thread(target=_serve, args=work, name="nnrs-batches", daemon=True)
@@ -53,10 +55,10 @@ class Prefetcher:
         if self._stopped or self._process != os.getpid():  # a child, or the interpreter's end: there is no thread
             self._start()
             if self._asked and not self._made:
-                self._jobs.put(True)
+                self._jobs.put(ThreadModes())
         if not self._asked:
             self._asked = True
-            self._jobs.put(True)
+            self._jobs.put(ThreadModes())
 
     def is_current(self) -> bool:
         """Whether the caller is the thread itself: a source asks the iterator that reads it."""
@@ -107,7 +109,7 @@ class Prefetcher:
         """Let the thread end after the batch that it is at."""
         self._stopped = True
         if self._process == os.getpid():
-            self._jobs.put(False)
+            self._jobs.put(None)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the thread's end."""
@@ -116,13 +118,14 @@ class Prefetcher:
 
 
 def _serve(
-    jobs: SimpleQueue[bool],
+    jobs: SimpleQueue[ThreadModes | None],
     done: SimpleQueue[None],
     made: deque[tuple[Batch | None, BaseException | None]],
     lock: Any,
     make: Callable[[], Batch],
 ) -> None:
-    while jobs.get():
+    while modes := jobs.get():
+        modes.take_over()
         with lock:
             made.append(_outcome(make))
         done.put(None)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from .._modes import ThreadModes
+
 T = TypeVar("T")
 R = TypeVar("R")
 Check = Callable[[], None]
@@ -35,6 +37,7 @@ class _Workers:
         self._items = items
         self._jobs: SimpleQueue[int] = SimpleQueue()
         self._done: SimpleQueue[tuple[int, Any, BaseException | None] | None] = SimpleQueue()
+        self._modes = ThreadModes()
         self._started = 0
         self._stopped = False
 
@@ -83,6 +86,7 @@ class _Workers:
 
     def _serve(self) -> None:
         try:
+            self._modes.take_over()
             while not self._stopped and (number := self._jobs.get()) >= 0:
                 self._done.put((number, *self._outcome(self._items[number])))
         finally:

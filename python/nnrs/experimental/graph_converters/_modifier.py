@@ -45,8 +45,8 @@ class FunctionModifier:
         self._leaves: dict[Variable, Variable] = {}
         self._made: set[str] = set()
 
-    def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
-        """What stands in the place of `f` over `inputs`: a variable, or None for the same function.
+    def modify(self, f: Function, inputs: list[Variable]) -> Any:
+        """What stands in the place of `f` over `inputs`: a variable, a list of them, or None for the same function.
 
         Args:
             f: Function of the graph that is there: `f.info.type_name`, `f.info.args`, `f.inputs`, `f.outputs`.
@@ -96,10 +96,11 @@ class FunctionModifier:
     def __call__(self, f: Function) -> None:
         inputs = self._inputs(f)
         made = self.modify(f, inputs)
-        if made is not None and not isinstance(made, Variable):
-            where = f"{type(self).__name__}.modify"
-            raise ArgumentTypeError(message(where, None, "None or a Variable as its result", describe(made)))
-        found = self._modify_as_same(f, inputs) if made is None else made
+        several = made if isinstance(made, (list, tuple)) else [made]
+        if made is not None and not all(isinstance(v, Variable) for v in several):
+            where, expected = f"{type(self).__name__}.modify", "None, a Variable or several as its result"
+            raise ArgumentTypeError(message(where, None, expected, describe(made)))
+        found: Any = self._modify_as_same(f, inputs) if made is None else made
         self.outputs = [found] if isinstance(found, Variable) else list(found)
         for old, new in zip(f.outputs, self.outputs, strict=False):
             self._hand_on(old, new)
@@ -129,8 +130,11 @@ class FunctionModifier:
                     places[i] = new
 
     def _modify_as_same(self, f: Function, inputs: Sequence[Variable]) -> Any:
-        """The same function over other inputs."""
+        """The same function over other inputs; its results are kept where they were."""
         made = apply_again(f, inputs)
+        for old, new in zip(f.outputs, made, strict=False):
+            if old.persistent:
+                new.persistent = True
         return made if len(made) > 1 else made[0]
 
     def _call_function(self, type_name: str, inputs: Sequence[Variable], args: Mapping[str, Any]) -> Any:

@@ -76,13 +76,13 @@ class QuantizeNonQNNToRecordingModifier(FunctionModifier):
         self._config = config
         self._training = training
 
-    def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
+    def modify(self, f: Function, inputs: list[Variable]) -> Any:
         if not self._is_recorded(f):
             return None
         recorded = self._shared(f, inputs, self._recorded(f, inputs))
-        h: Variable = self._modify_as_same(f, recorded)
+        h = self._modify_as_same(f, recorded)
         users = _users(f)
-        if users and self._config.recorder_position == self._config.RecorderPosition.BOTH:
+        if isinstance(h, Variable) and users and self._config.recorder_position == self._config.RecorderPosition.BOTH:
             return self._record(self._config.recorder_activation, h, _scope(self.functions_ranks, users[0]), "x0")
         return h
 
@@ -159,10 +159,10 @@ class QuantizeRecordingToTrainingModifier(FunctionModifier):
             here, expected = "QuantizeRecordingToTrainingModifier", "precision_mode SIM_QNN, the only one there is"
             raise UnsupportedError(message(here, "config", expected, config.precision_mode))
 
-    def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
+    def modify(self, f: Function, inputs: list[Variable]) -> Any:
         quantized = self._with_bias(f, self._quantized_inputs(f, inputs))
         given = self._with_shared_range(f, [self._dequantized(v) for v in quantized])
-        h: Variable = self._modify_as_same(f, given)
+        h = self._modify_as_same(f, given)
         return h if f.info.type_name == "Sink" or not isinstance(h, Variable) else self._quantized_output(f, h)
 
     def _range(self, recorder: Any, x: Variable, scope: str, name: str) -> tuple[Variable | None, Variable | None]:

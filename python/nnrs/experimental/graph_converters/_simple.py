@@ -74,14 +74,10 @@ class RemoveFunctionModifier(FunctionModifier):
 class BatchNormBatchStatModifier(FunctionModifier):
     """Batch normalization, synchronized too, uses the running mean and variance, as it does when a network is used."""
 
-    def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
+    def modify(self, f: Function, inputs: list[Variable]) -> Any:
         if f.info.type_name != "BatchNormalization":
-            return None
-        found: Variable = batch_normalization(inputs, f.info.args, batch_stat=False)
-        return found
-
-    def _modify_as_same(self, f: Function, inputs: Sequence[Variable]) -> Any:
-        return running_statistics(f) or super()._modify_as_same(f, inputs)
+            return running_statistics(f)
+        return batch_normalization(inputs, f.info.args, batch_stat=False)
 
 
 class TestModeModifier:

@@ -329,17 +329,21 @@ impl<T: Real, M: Copy> NarrowCorrelation<'_, T, M> {
     #[allow(clippy::needless_range_loop)] // as above
     #[inline(always)]
     unsafe fn store<L: Lanes<T>, const V: usize>(&self, i: usize, v: [L::V; V], places: [usize; V], ends: [L::M; V]) {
-        // SAFETY: a row of results.
-        let row = unsafe { self.to.add(i * self.rows.columns + self.block.first) };
+        let (r, is_alone) = (self.rows, self.rows.blocks.len() == 1);
+        let (at, end) = (i * r.columns + self.block.first, r.rows() * r.columns);
         for j in 0..V {
             // SAFETY: the row's numbers, of which `ends` covers those that there are.
             unsafe {
-                let (to, end) = (row.add(places[j]), ends[j]);
+                let (to, end_of_row) = (self.to.add(at + places[j]), ends[j]);
+                if is_alone && matches!(self.output, Output::Write) && at + places[j] + L::N <= end {
+                    L::store(to, v[j]); // what hangs over into the next row is written there afterwards
+                    continue;
+                }
                 let sum = match self.output {
                     Output::Write => v[j],
-                    Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end)),
+                    Output::Accumulate => L::fma(v[j], L::splat(T::ONE), L::load_masked(to, end_of_row)),
                 };
-                L::store_masked(to, end, sum);
+                L::store_masked(to, end_of_row, sum);
             }
         }
     }

@@ -6,6 +6,9 @@ use crate::dtype::Real;
 use crate::kernel::convolution::cpu::Conv;
 use crate::simd::lanes::{Lanes, WithLanes};
 
+/// Bytes of a plane that stays in the first cache.
+const SMALL: usize = 1 << 14;
+
 /// Vectors of results of a row, with what each pair of taps reads.
 pub(super) struct StridedRows<M> {
     /// Results of a row.
@@ -75,38 +78,66 @@ impl<T: Real, M: Copy> WithLanes<T> for StridedCorrelation<'_, T, M> {
 }
 
 impl<T: Real, M: Copy> StridedCorrelation<'_, T, M> {
+    /// Small planes two vectors by two, whose masks stay in registers; others row by row, as they lie in memory.
     #[inline(always)]
     unsafe fn run<L: Lanes<T>, const K: usize>(self) {
-        let r = self.rows;
+        let (r, (pairs, last)) = (self.rows, self.strided.vectors.as_chunks::<2>());
+        debug_assert!(r.reads.iter().all(|(_, k)| (k + 1) * K <= self.w.len()), "a weight for each tap");
+        let is_small = r.source[0] * r.source[1] * size_of::<T>() <= SMALL;
+        let (turns, each) = if is_small { (pairs.len() + last.len(), 1) } else { (1, usize::MAX) };
+        // Loops, not iterators: what is in a closure is not compiled for the instruction set. SAFETY: the caller's promise.
+        unsafe {
+            for turn in 0..turns {
+                for i in 0..r.rows() {
+                    for pair in pairs.iter().skip(turn).take(each) {
+                        self.some::<L, K, 2>(i, pair);
+                    }
+                    if let ([last], true) = (last, !is_small || turn == pairs.len()) {
+                        self.some::<L, K, 1>(i, std::array::from_ref(last));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Some vectors of row `i`.
+    #[allow(clippy::needless_range_loop)] // as in `NarrowCorrelation::run`
+    #[inline(always)]
+    unsafe fn some<L: Lanes<T>, const K: usize, const V: usize>(&self, i: usize, vectors: &[StridedVector<M>; V]) {
+        let (r, columns) = (self.rows, self.strided.columns);
         assert!(size_of::<M>() == size_of::<L::M>(), "the masks of L");
-        assert!(r.reads.iter().all(|(_, k)| (k + 1) * K <= self.w.len()), "a weight for each tap");
-        assert!(self.strided.vectors.iter().all(|v| v.masks.len() == K.div_ceil(2)), "masks for each pair of taps");
+        assert!(vectors.iter().all(|v| v.masks.len() == K.div_ceil(2)), "masks for each two taps");
         // SAFETY: what the masks cover lies in the rows; they are L's, which has one type for them.
         unsafe {
-            for i in 0..r.rows() {
-                let reads = &r.reads[r.starts[i]..r.starts[i + 1]];
-                for v in &self.strided.vectors {
-                    let masks: *const [L::M; 2] = v.masks.as_ptr().cast();
-                    let mut sum = L::splat(self.start);
-                    for &(row, k) in reads {
-                        let from = self.source.wrapping_add(row * r.width).wrapping_offset(v.from);
-                        let w = self.w.as_ptr().add(k * K);
-                        for p in 0..K.div_ceil(2) {
-                            let x = from.wrapping_add(2 * p);
-                            let (a, b) = if v.is_inside {
-                                (L::load(x), L::load(x.wrapping_add(L::N)))
-                            } else {
-                                let [first, second] = *masks.add(p);
-                                (L::load_masked(x, first), L::load_masked(x.wrapping_add(L::N), second))
-                            };
-                            sum = L::fma(L::evens(a, b), L::splat(*w.add(2 * p)), sum);
-                            if 2 * p + 1 < K {
-                                sum = L::fma(L::odds(a, b), L::splat(*w.add(2 * p + 1)), sum);
-                            }
+            let mut sums = [L::splat(self.start); V];
+            for &(row, k) in &r.reads[r.starts[i]..r.starts[i + 1]] {
+                let (from, w) = (self.source.wrapping_add(row * r.width), self.w.as_ptr().add(k * K));
+                for p in 0..K.div_ceil(2) {
+                    let even = L::splat(*w.add(2 * p));
+                    let odd = L::splat(*w.add((2 * p + 1).min(K - 1)));
+                    for j in 0..V {
+                        let v = &vectors[j];
+                        let x = from.wrapping_offset(v.from).wrapping_add(2 * p);
+                        let (a, b) = if v.is_inside {
+                            (L::load(x), L::load(x.wrapping_add(L::N)))
+                        } else {
+                            let [first, second] = *v.masks.as_ptr().cast::<[L::M; 2]>().add(p);
+                            (L::load_masked(x, first), L::load_masked(x.wrapping_add(L::N), second))
+                        };
+                        sums[j] = L::fma(L::evens(a, b), even, sums[j]);
+                        if 2 * p + 1 < K {
+                            sums[j] = L::fma(L::odds(a, b), odd, sums[j]);
                         }
                     }
-                    let to = self.to.add(i * self.strided.columns + v.place);
-                    L::store_masked(to, (&raw const v.end).cast::<L::M>().read(), L::in_order(sum));
+                }
+            }
+            for j in 0..V {
+                let (v, sum) = (&vectors[j], L::in_order(sums[j]));
+                let at = i * columns + v.place;
+                // What hangs over into the next row is written there afterwards.
+                match at + L::N <= r.rows() * columns {
+                    true => L::store(self.to.add(at), sum),
+                    false => L::store_masked(self.to.add(at), (&raw const v.end).cast::<L::M>().read(), sum),
                 }
             }
         }
