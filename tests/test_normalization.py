@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import nnrs.functions as F
 import nnrs.normalization_functions as N
 import nnrs.parametric_functions as PF
 from nnrs.ext_utils import get_extension_context
+from thread_transport import run_threads
 
 X = np.arange(24, dtype="float32").reshape(4, 2, 3) ** 2
 
@@ -146,13 +146,6 @@ def test_sync_batch_normalization_of_several_processes_is_that_of_all_batches() 
         near(found[rank][5], running[1].d)
 
 
-def run_on_each(size: int, work: Any) -> list[Any]:
-    """What `work(comm, rank)` gives on each thread that stands for a process."""
-    comm = Processes(size)
-    with ThreadPoolExecutor(size) as threads:
-        return list(threads.map(lambda rank: work(comm, rank), range(size)))
-
-
 @pytest.mark.parametrize("kind, bound", [("half", 2e-3), ("bfloat16", 2e-2)])
 @pytest.mark.parametrize("recompute", [False, True])
 def test_sync_batch_normalization_in_half_types_computes_in_float(kind: str, bound: float, recompute: bool) -> None:
@@ -160,16 +153,16 @@ def test_sync_batch_normalization_in_half_types_computes_in_float(kind: str, bou
     values = np.random.default_rng(0).normal(8, 2, (8, 2, 128, 128)).astype("float32")
     gy = np.random.default_rng(1).uniform(0, 100, values.shape).astype("float32")
 
-    def process(comm: Processes, rank: int) -> list[np.ndarray]:
+    def process(comm: Any) -> list[np.ndarray]:
         with nn.context_scope(get_extension_context("cpu", type_config=kind)):
-            x = nn.Variable.from_numpy_array(values[rank::2], need_grad=True)
+            x = nn.Variable.from_numpy_array(values[comm.rank :: 2], need_grad=True)
             running = [nn.Variable.from_numpy_array(np.full((1, 2, 1, 1), n, "float32")) for n in (0, 1)]
             with nn.recompute(recompute):
                 h = F.sync_batch_normalization(F.identity(x), None, None, *running, comm)
             y = F.identity(h)
             x.grad.zero()
             y.forward()
-            y.backward(gy[rank::2])
+            y.backward(gy[comm.rank :: 2])
             assert str(y.data.dtype) == {"half": "float16"}.get(kind, kind)
             return [np.float64(np.asarray(a, "float32")) for a in (y.d, x.g, *(v.d for v in running))]
 
@@ -179,7 +172,7 @@ def test_sync_batch_normalization_in_half_types_computes_in_float(kind: str, bou
     normal = (exact - mean) / np.sqrt(var + 1e-5)
     means = [(np.float64(gy) * other).mean(axes, keepdims=True) for other in (1, normal)]
     gx = (gy - means[0] - normal * means[1]) / np.sqrt(var + 1e-5)
-    for rank, (y, g, running_mean, running_var) in enumerate(run_on_each(2, process)):
+    for rank, (y, g, running_mean, running_var) in enumerate(run_threads(2, process)):
         np.testing.assert_allclose(y, normal[rank::2], atol=bound * 4)
         np.testing.assert_allclose(g, gx[rank::2], atol=bound * 100)
         np.testing.assert_allclose(running_mean, 0.1 * mean, rtol=bound)
@@ -191,8 +184,8 @@ def test_sync_batch_normalization_in_use_asks_nobody() -> None:
     values = np.random.default_rng(0).normal(5, 3, (2, 4, 3)).astype("float32")
     converters = [GC.TestModeModifier(), [GC.IdentityModifier(), GC.BatchNormBatchStatModifier()]]
 
-    def process(comm: Processes, rank: int) -> list[np.ndarray]:
-        x = nn.Variable.from_numpy_array(values[rank])
+    def process(comm: Any) -> list[np.ndarray]:
+        x = nn.Variable.from_numpy_array(values[comm.rank])
         running = [nn.Variable.from_numpy_array(np.full((1, 3), n, "float32")) for n in (2, 4)]
         y = F.relu(F.sync_batch_normalization(x, None, None, *running, comm))
         y.forward()
@@ -200,7 +193,7 @@ def test_sync_batch_normalization_in_use_asks_nobody() -> None:
         made = []
         for modifiers in converters:
             z = GC.GraphConverter(modifiers).convert(y)
-            if rank == 0:  # alone
+            if comm.rank == 0:  # alone
                 z.forward()
                 made.append(z.d)
                 want = np.maximum((values[0] - moved[0]) / np.sqrt(moved[1] + 1e-5), 0)
@@ -208,15 +201,15 @@ def test_sync_batch_normalization_in_use_asks_nobody() -> None:
         assert all(np.array_equal(v.d, old) for v, old in zip(running, moved, strict=True))
         return made
 
-    assert [len(made) for made in run_on_each(2, process)] == [2, 0]
+    assert [len(made) for made in run_threads(2, process)] == [2, 0]
 
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_a_converted_network_with_sync_batch_normalization_moves_statistics_once(recompute: bool) -> None:
     """Forward moves them; neither backward, which may compute again, nor reading: that asks no process."""
 
-    def process(comm: Processes, rank: int) -> None:
-        x = nn.Variable.from_numpy_array(np.full((2, 3), rank * 10, "float32"), need_grad=True)
+    def process(comm: Any) -> None:
+        x = nn.Variable.from_numpy_array(np.full((2, 3), comm.rank * 10, "float32"), need_grad=True)
         running = [nn.Variable.from_numpy_array(np.zeros((1, 3), "float32")) for _ in range(2)]
         y = F.sync_batch_normalization(F.tanh(x), None, None, *running, comm, output_stat=True)
         with nn.recompute(recompute):
@@ -226,11 +219,11 @@ def test_a_converted_network_with_sync_batch_normalization_moves_statistics_once
         moved = running[0].d.copy()
         made[0].backward(clear_buffer=True)
         np.testing.assert_allclose(moved, 0.05 * np.tanh(10), rtol=1e-6)
-        if rank == 0:  # alone
+        if comm.rank == 0:  # alone
             np.testing.assert_allclose(made[1].d, 0.5 * np.tanh(10), rtol=1e-6)
         assert np.array_equal(running[0].d, moved)
 
-    run_on_each(2, process)
+    run_threads(2, process)
 
 
 def test_sync_batch_normalization_is_refused_by_layout_modifiers() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ._core import Context, Function, NcclGroup, NdArray, Variable, in_recomputing
+from ._core import Function, NcclGroup, NdArray, Variable, in_recomputing
 from ._errors import ArgumentError, ArgumentTypeError, describe, message
 from ._modes import auto_forward, context_scope, get_current_context
 from .function import PythonFunction
@@ -202,7 +201,7 @@ def sync_batch_normalization(
     running = tuple(_statistic(x, axes) if v is None else v for v in (mean, variance))
     gpus = comm._gpus(HERE, group) if hasattr(comm, "_gpus") and x.size else None
     context = get_current_context()
-    wide = Context([_widened(backend) for backend in context.backend], context.array_class, context.device_id)
+    wide = context._widened()  # counts and sums of squares are large
     with context_scope(wide):
         if gpus is not None:
             found = _by_gpus(x, running, gpus, reduced, decay_rate)
@@ -212,11 +211,6 @@ def sync_batch_normalization(
     if wide.backend != context.backend:
         y, *statistics = (F.mul_scalar(v, 1) for v in (y, *statistics))  # stored as other functions' outputs are
     return (y, *statistics) if output_stat else y
-
-
-def _widened(backend: str) -> str:
-    """Half types compute in float, also what lies between the functions here: counts and sums of squares are large."""
-    return re.sub(r"([:|])(half|bfloat16)$", r"\1float", backend)
 
 
 def _by_gpus(
