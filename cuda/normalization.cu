@@ -1,6 +1,6 @@
 // Normalization. Statistics of channels of an array (outer, channels, inner), and of rows that have a scale and a shift for
 // each element. Sums are of short runs in the elements' type, joined in double; their order depends on sizes alone.
-#include "team.cuh"
+#include "channels.cuh"
 
 namespace nnrs {
 
@@ -72,17 +72,6 @@ struct Channel {
   __device__ inline void next() {
     index += stride, at += step;
     if (at >= inner) at -= inner, index += leap;
-  }
-};
-
-// blockIdx.x: channels; blockIdx.y: a part of their elements. What is found goes to found[part][channel].
-struct Part {
-  long long begin, end;
-
-  __device__ inline Part(long long part, long long parts, long long count) {
-    long long each = (count + parts - 1) / parts;
-    begin = part * each < count ? part * each : count;
-    end = begin + each < count ? begin + each : count;
   }
 };
 
@@ -200,79 +189,20 @@ __device__ inline void sums(const void *gy, int gy_type, const void *x, int type
   }
 }
 
-__device__ inline double at(const void *list, int type, long long i, double otherwise) {
-  return list ? fetch_real<double>(list, type, i) : otherwise;
-}
-
-// For each channel: y = (a - minus) * times + plus, or with x: y = a * times + (x - minus) * by_x + plus.
-template <class R>
-struct Coefficients {
-  R minus, times, by_x, plus;
-};
-
-// An array that may be missing.
-struct List {
-  void *at;
-  long long type;
-};
-
-struct Forward {
-  List gamma, beta, mean, variance;       // the last two: running statistics
-  List batch_mean, batch_variance;        // outputs
-  double eps, decay;
-  long long channels, count, parts, update;
-  long long each;  // neighbours of one channel that are taken at once
-};
-
-// Threads that join the parts of a channel.
-const int JOINING = 32;
-
 // From what the parts have found, or from the running statistics: what backward needs, and the coefficients. A team a
 // channel.
 template <class R>
 __device__ inline void forward(const Forward *f, const Pair *found, double *mean, double *inverse, Coefficients<R> *by) {
   Team team(blockIdx.x, JOINING, true);
   const long long c = team.row;
-  Moments whole = {0, 0, 0};
-  for (long long p = team.rank; found && c < f->channels && p < f->parts; p += team.size) {
-    Part part(p, f->parts, f->count / f->each);
-    Pair one = found[p * f->channels + c];
-    whole = Merge()(whole, Moments{(double)((part.end - part.begin) * f->each), one.a, one.b});
-  }
-  whole = all(whole, team, Merge());
+  Moments whole = joined(f, found, team);
   if (c >= f->channels || team.rank != 0) return;
   double m = whole.mean, v = whole.squares / (double)f->count;
   if (!found) {
     m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
     v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
   }
-  if (f->update) {
-    double old_m = fetch_real<double>(f->mean.at, (int)f->mean.type, c);
-    double old_v = fetch_real<double>(f->variance.at, (int)f->variance.type, c);
-    double unbiased = v * ((double)f->count / ((double)f->count - 1));
-    keep_real<double>(f->mean.at, (int)f->mean.type, c, f->decay * old_m + (1 - f->decay) * m);
-    keep_real<double>(f->variance.at, (int)f->variance.type, c, f->decay * old_v + (1 - f->decay) * unbiased);
-  }
-  if (f->batch_mean.at) keep_real<double>(f->batch_mean.at, (int)f->batch_mean.type, c, m);
-  if (f->batch_variance.at) keep_real<double>(f->batch_variance.at, (int)f->batch_variance.type, c, v);
-  double inv = 1 / sqrt(v + f->eps), times = at(f->gamma.at, (int)f->gamma.type, c, 1) * inv;
-  mean[c] = m, inverse[c] = inv;
-  double rest = m - (double)(R)m;
-  by[c] = {(R)m, (R)times, 0, (R)(at(f->beta.at, (int)f->beta.type, c, 0) - rest * times)};
-}
-
-struct Backward {
-  List gamma, mean, variance;  // the last two: gradients of the statistics
-  List to_beta, to_gamma;      // gradients to write or to add to
-  long long add_beta, add_gamma, channels, count, parts, own;
-};
-
-template <class R>
-__device__ inline void deliver(const List &to, long long add, long long c, double v) {
-  if (!to.at) return;
-  int type = (int)to.type;
-  R r = (R)v;
-  keep_real<R>(to.at, type, c, add ? fetch_real<R>(to.at, type, c) + r : r);
+  settle<R>(f, c, m, v, (double)f->count, mean, inverse, by);
 }
 
 template <class R>
@@ -280,21 +210,15 @@ __device__ inline void backward(const Backward *b, const Pair *found, const doub
                                 Coefficients<R> *by) {
   Team team(blockIdx.x, JOINING, true);
   const long long c = team.row;
-  Pair total = {0, 0};
-  for (long long p = team.rank; c < b->channels && p < b->parts; p += team.size) total = total + found[p * b->channels + c];
-  total = all(total, team, Add());
+  Pair total = joined(b, found, team);
   if (c >= b->channels || team.rank != 0) return;
   deliver<R>(b->to_beta, b->add_beta, c, total.a);
   deliver<R>(b->to_gamma, b->add_gamma, c, total.b * inverse[c]);
-  double n = (double)b->count, inv = inverse[c], times = at(b->gamma.at, (int)b->gamma.type, c, 1) * inv;
-  if (!b->own) {
+  double times = times_of(b, inverse, c);
+  if (b->own)
+    by[c] = by_slopes<R>(mean[c], times, slopes(b, inverse, total, c, (double)b->count));
+  else
     by[c] = {0, (R)times, 0, 0};
-    return;
-  }
-  double by_x = 2 * at(b->variance.at, (int)b->variance.type, c, 0) / n - times * inv * inv * total.b / n;
-  double rest = mean[c] - (double)(R)mean[c];
-  double plus = (at(b->mean.at, (int)b->mean.type, c, 0) - times * total.a) / n - by_x * rest;
-  by[c] = {(R)mean[c], (R)times, (R)by_x, (R)plus};
 }
 
 // The channel of place `first()`, and of the ones after it, each `step()` on.

@@ -269,6 +269,23 @@ def test_synchronized_normalization_is_that_of_the_host():
             np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
 
 
+def test_the_gradient_of_synchronized_normalization_is_a_graph_too():
+    def work(comm):
+        x, v, y, loss = normalized(comm)
+        gradients = nn.grad([loss], [x, v["gamma"]])
+        second = sum(F.sum(F.pow_scalar(g, 2)) for g in gradients)
+        for p in (x, v["gamma"]):
+            p.grad.zero()
+        second.forward(clear_no_need_grad=True)
+        second.backward(clear_buffer=True)
+        comm.barrier()
+        return [a.copy() for a in (second.d, x.g, v["gamma"].g)]
+
+    for there, here in zip(run(work), run_threads(SIZE, work), strict=True):
+        for a, b in zip(there, here, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * np.abs(b).max())
+
+
 def test_synchronized_normalization_in_use_asks_nobody():
     def work(comm):
         x, v, y, _ = normalized(comm)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -226,12 +227,75 @@ def test_a_converted_network_with_sync_batch_normalization_moves_statistics_once
     run_threads(2, process)
 
 
-def test_sync_batch_normalization_is_refused_by_layout_modifiers() -> None:
-    x = nn.Variable((2, 4, 4, 4))
-    y = F.sync_batch_normalization(F.tanh(x), None, None, None, None, Processes(2))
-    for modifier in (GC.ChannelLastModifier([x]), GC.ChannelFirstModifier([x])):
-        with pytest.raises(NotImplementedError, match="Modifier: expected no sync_batch_normalization of several"):
-            GC.GraphConverter([modifier]).convert(y)
+@pytest.mark.parametrize("axes", [[1], [3], [1, 2], [1, 3], [-3]])
+def test_sync_batch_normalization_has_gradients_of_two_orders(axes: list[int]) -> None:
+    """Of what is normalized and of the statistics, by the engine and as a graph, over all batches together."""
+    rng = np.random.default_rng(1)
+    values, cut, sizes = rng.normal(size=(5, 3, 4, 2)), (0, 2, 5), [3, 4, 2]
+    shape = (1, *(n if i + 1 in [a % 4 for a in axes] else 1 for i, n in enumerate(sizes)))
+    scales = [rng.uniform(0.5, 2, shape) for _ in range(2)]
+    by = rng.normal(size=values.shape)
+
+    def derivatives(rows: slice, normalize: Any, ranks: int) -> list[np.ndarray]:
+        with nn.context_scope(get_extension_context("cpu", type_config="double")):
+            x = nn.Variable.from_numpy_array(values[rows], need_grad=True)
+            beta, gamma = (nn.Variable.from_numpy_array(v, need_grad=True) for v in scales)
+            y, mean, variance = normalize(F.sin(x), beta, gamma, None, None, axes=axes, output_stat=True)
+            of_batch = F.sum(F.pow_scalar(mean, 3)) + F.sum(F.exp(variance))
+            loss = F.sum(F.pow_scalar(y, 3) * nn.Variable.from_numpy_array(by[rows])) + of_batch / ranks
+            (gx,) = nn.grad([loss], [x])
+            second = F.sum(F.pow_scalar(gx, 2))
+            for p in (x, beta, gamma):
+                p.grad.zero()
+            loss.forward(clear_no_need_grad=True)
+            loss.backward(clear_buffer=True)
+            found = [x.g.copy(), gamma.g.copy()]
+            x.grad.zero()
+            second.forward()
+            second.backward()
+            return [*found, gx.d.copy(), x.g.copy()]
+
+    gx, gamma, again, second = derivatives(slice(None), F.batch_normalization, 1)
+
+    def process(comm: Any) -> list[np.ndarray]:
+        rows = slice(*cut[comm.rank : comm.rank + 2])
+        return derivatives(rows, functools.partial(F.sync_batch_normalization, comm=comm), 2)
+
+    parts = list(zip(*run_threads(2, process), strict=True))
+    np.testing.assert_allclose(np.concatenate(parts[0]), gx, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(sum(parts[1]), gamma, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(np.concatenate(parts[2]), again, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(np.concatenate(parts[3]), second, rtol=1e-8, atol=1e-9)
+
+
+def test_sync_batch_normalization_in_other_layouts() -> None:
+    """It is one function, which modifiers know: in training, and where the running statistics have taken its place."""
+    values = np.random.default_rng(0).normal(5, 3, (2, 3, 4, 5, 4)).astype("float32")
+
+    def process(comm: Any) -> None:
+        x = nn.Variable.from_numpy_array(values[comm.rank])
+        own = [nn.Variable.from_numpy_array(np.full((1, 4, 1, 1), n, "float32")) for n in (2, 3, 0, 1)]
+        bare = F.sync_batch_normalization(x, None, None, None, None, comm).parent
+        assert [float(v.d.sum()) for v in bare.inputs[1:]] == [0, 4, 0, 0]
+        y = F.sync_batch_normalization(F.tanh(x), *own, comm)
+        assert y.parent.info.type_name == "SyncBatchNormalization" and y.parent.inputs[1:] == own
+        args = y.parent.info.args
+        assert list(args) == ["comm", "group", "axes", "decay_rate", "eps", "batch_stat"] and args["comm"] is comm
+        made = nn.function.SyncBatchNormalization(nn.get_current_context(), **args)
+        again, mean, variance = made(*y.parent.inputs, n_outputs=3)
+        assert again.parent.info.args == args and mean.shape == variance.shape == (1, 4, 1, 1)
+        y.forward()
+        for before in ([], [GC.TestModeModifier()]):
+            plain = GC.GraphConverter([*before, GC.IdentityModifier()]).convert(y)
+            last = GC.ChannelLastModifier([x])
+            moved = GC.GraphConverter([*before, last]).convert(y)
+            first = GC.GraphConverter([GC.ChannelFirstModifier(last.inputs_cl)]).convert(moved)
+            for v in (plain, moved, first):
+                v.forward()
+            np.testing.assert_allclose(moved.d.transpose(0, 3, 1, 2), plain.d, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(first.d, plain.d, rtol=1e-5, atol=1e-5)
+
+    run_threads(2, process)
 
 
 def test_sync_batch_normalization_alone_is_batch_normalization() -> None:

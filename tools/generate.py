@@ -153,7 +153,7 @@ their neighbours. *CPU* and *CUDA* say where there are kernels; others run on th
 group *Graph* are graphs of others, and do all this as those do."""
 
 # What a function that is a graph of others does by itself, on the host in any context.
-ON_HOST = {"sync_batch_normalization": "yes; sums over processes on the host"}
+ON_HOST = {"sync_batch_normalization": "yes, if the communicator's processes have GPUs"}
 
 
 def gradient(f: dict) -> str:

@@ -39,6 +39,7 @@ modules!(
     "resample",
     "roi_align",
     "searchsorted",
+    "shared_statistics",
     "shift",
     "softmax",
     "sort",

@@ -130,6 +130,8 @@ class FunctionCall:
                 from . import functions
 
                 more = {} if outputs is None else {"outputs": outputs}
+                if n_outputs > 1 and self._function.endswith("batch_normalization"):
+                    more[_STATISTICS] = True
                 return getattr(functions, self._function)(*inputs, **self.arguments, **more)
             given = {own: self.arguments[name] for own, name in _own_names(entry).items()}
             given[_STATISTICS] = n_outputs > 1

@@ -41,7 +41,6 @@
 //! ```
 
 mod agreement;
-mod all_reduce_function;
 mod alone;
 mod arrays;
 mod callback;
@@ -54,9 +53,8 @@ mod packs;
 mod reductions;
 mod rows;
 mod run_number;
+mod shared_normalization;
 mod standing;
-#[cfg(feature = "python")]
-mod sum_over_gpus;
 mod sync_batch_normalization;
 mod threads;
 mod transport;
@@ -67,7 +65,7 @@ pub use callback::GradientReduction;
 pub use collectives::{AllReduceOptions, CallbackOptions, Communicator};
 pub use membership::WORLD;
 #[cfg(feature = "python")]
-pub(crate) use sum_over_gpus::SumOverGpus;
+pub(crate) use shared_normalization::{SharedStatistics, SyncBatchNormalization as SyncFunction};
 pub use sync_batch_normalization::{SyncBatchNormalization, sync_batch_normalization};
 pub use threads::Threads;
 pub use transport::{CollectiveCall, Transport};

@@ -1,12 +1,15 @@
 //! Batch normalization by the statistics of the batches of several ranks together.
 
-use super::all_reduce_function::{AllReduceSum, ChannelCount, MoveStatistics};
+use super::arrays::described;
+use super::membership::{GroupMember, Membership};
+use super::reductions::{all_reduce_arrays, summing};
+use super::shared_normalization::SharedStatistics;
 use super::{Communicator, WORLD};
-use crate::function::{call, call_one};
 use crate::functions as f;
 use crate::graph::{Variable, mode};
-use nnrs_kernels::error::Result;
-use nnrs_kernels::shape::Shape;
+use nnrs_kernels::array::{Data, NdArray};
+use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::normalization::SumOverRanks;
 use std::sync::Arc;
 
 /// Arguments of [`sync_batch_normalization`], named as those of [`BatchNormalization`](crate::functions::BatchNormalization).
@@ -85,53 +88,26 @@ pub fn sync_batch_normalization(
     if !options.batch_stat || group.transport.as_ref().is_none_or(|t| t.size() == 1) {
         return plain();
     }
-    mode::statically(plain)?; // which is not run: it makes the checks
-    let total = |v: &Variable| call_one(AllReduceSum::new(&comm.members, &group), &[v]);
-    let running = mean.zip(variance);
-    let context = mode::context();
-    let wide = Arc::new(context.widened()?);
-    let is_half = wide.dtype() != context.dtype();
-    let make = || -> Result<Vec<Variable>> {
-        let (normal, statistics) = normalized(x, total, running, &options)?;
-        let scaled = gamma.map_or(Ok(normal.clone()), |gamma| &normal * gamma)?;
-        let y = beta.map_or(Ok(scaled.clone()), |beta| &scaled + beta)?;
-        Ok([[y].as_slice(), &statistics].concat())
-    };
-    let mut made = mode::in_context(wide, make)?;
-    made.truncate(if options.output_stat { 3 } else { 1 });
-    // Stored as other functions' outputs are.
-    let stored = |v| f::mul_scalar(v, f::MulScalar { val: 1.0, inplace: false });
-    if is_half { made.iter().map(stored).collect() } else { Ok(made) }
+    let made = mode::statically(plain)?; // which is not run: it makes the checks
+    let f = made[0].parent().ok_or_else(|| Error::graph("a function that is made has outputs"))?;
+    let all = Arc::new(MemberSums { members: comm.members.clone(), group });
+    SharedStatistics { all, group: options.group.into(), on_gpu: false }.normalization(&f)
 }
 
-/// `x` less its mean by the square root of its variance; and both, of the whole batch.
-fn normalized(
-    x: &Variable,
-    total: impl Fn(&Variable) -> Result<Variable>,
-    running: Option<(&Variable, &Variable)>,
-    options: &SyncBatchNormalization,
-) -> Result<(Variable, [Variable; 2])> {
-    let reduced = others(&x.shape(), &options.axes)?;
-    let sum = |v: &Variable| f::sum(v, f::Sum { axis: Some(reduced.clone()), keepdims: true });
-    let own = sum(x)?;
-    let count = total(&call_one(ChannelCount::new(own.size().max(1)), &[x])?)?;
-    let number = f::reshape(&count, f::Reshape { shape: vec![1; x.ndim()], inplace: true })?;
-    let mut mean = (total(&own)? / &number)?;
-    let mut centred = (x - &mean)?;
-    let mut variance = (total(&sum(&(&centred * &centred)?)?)? / &number)?;
-    if let Some((m, v)) = running {
-        let moved = call(MoveStatistics::new(m, v, options.decay_rate), &[&mean, &variance, &count])?;
-        // Made once: to make them again would move the running ones twice.
-        moved.iter().for_each(|v| v.set_persistent(true));
-        (mean, variance) = (moved[0].clone(), moved[1].clone());
-        centred = (x - &mean)?;
+/// Sums over the ranks of a communicator's group.
+struct MemberSums {
+    members: Arc<Membership>,
+    group: GroupMember,
+}
+
+impl SumOverRanks for MemberSums {
+    fn sum(&self, values: &Data) -> Result<()> {
+        let array = NdArray::from_slice(values.as_slice::<f64>(), [values.len()].into())?;
+        let arrays = [array.clone()];
+        self.members.collective("sync_batch_normalization", &self.group, &described(&arrays), |t, memory| {
+            all_reduce_arrays(t, &arrays, true, 1.0, memory, summing(t, false))
+        })?;
+        values.as_mut_slice().copy_from_slice(&array.to_vec::<f64>()?);
+        Ok(())
     }
-    let inverse = f::pow_scalar(&(&variance + options.eps)?, f::PowScalar { val: -0.5, inplace: false })?;
-    Ok(((&centred * &inverse)?, [mean, variance]))
-}
-
-/// The axes that are averaged over.
-fn others(shape: &Shape, axes: &[i64]) -> Result<Vec<i64>> {
-    let kept = axes.iter().map(|&a| shape.axis(a, "axes")).collect::<Result<Vec<_>>>()?;
-    Ok((0..shape.ndim()).filter(|a| !kept.contains(a)).map(|a| a as i64).collect())
 }

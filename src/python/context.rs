@@ -87,11 +87,6 @@ impl PyContext {
         self.set(value.py(), c.backend.clone(), c.array_class.clone(), text(value, "device_id")?)
     }
 
-    /// The same with type float for half types.
-    fn _widened(&self, py: Python<'_>) -> PyResult<PyContext> {
-        Ok(PyContext::new(Arc::new(errors::run(py, || self.get().widened())?)))
-    }
-
     /// A field by its name.
     fn __getitem__<'py>(slf: &Bound<'py, PyContext>, key: &str) -> PyResult<Bound<'py, PyAny>> {
         slf.getattr(key)

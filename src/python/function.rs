@@ -3,6 +3,7 @@
 use super::collector::{Noted, new_function};
 use super::context::PyContext;
 use super::python_function::{UserFunction, call_python_function};
+use super::shared_statistics::communicator_of;
 use super::variable::PyVariable;
 use super::{call, convert, errors, finish};
 use crate::function::Group;
@@ -38,6 +39,9 @@ impl PyGraphFunction {
             return user.args(py);
         }
         let d = PyDict::new(py);
+        if let Some(comm) = communicator_of(&**self.f.function()) {
+            d.set_item("comm", comm)?;
+        }
         for (name, value) in self.f.arguments() {
             d.set_item(name, convert::to_object(py, &value)?)?;
         }

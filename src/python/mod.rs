@@ -28,6 +28,7 @@ mod parametric;
 mod python_function;
 mod reductions;
 mod reserve;
+mod shared_statistics;
 mod solver;
 mod stay;
 mod variable;
@@ -66,6 +67,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     solver::register(m)?;
     cuda::register(m)?;
     nccl::register(m)?;
+    shared_statistics::register(m)?;
     finish::register(m)?;
     crate::graph::set_interrupt(errors::check_signals);
     Ok(())

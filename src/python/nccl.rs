@@ -2,9 +2,6 @@
 
 use super::array::PyNdArray;
 use super::errors;
-use super::variable::PyVariable;
-use crate::communicator::SumOverGpus;
-use crate::function::call_one;
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::cuda::{self, GpuGroup, GroupPlace, GroupSums};
 use nnrs_kernels::error::Error;
@@ -25,8 +22,8 @@ const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 /// A GPU in a group of several processes. Collectives are asked for in order with the GPU's other work and do not wait for it;
 /// arrays that are elsewhere are brought there.
 #[pyclass(frozen, name = "NcclGroup", module = "nnrs._core")]
-struct PyNcclGroup {
-    group: Arc<GpuGroup>,
+pub(super) struct PyNcclGroup {
+    pub(super) group: Arc<GpuGroup>,
 }
 
 /// A name for a new group, to be told to all its members.
@@ -74,12 +71,6 @@ impl PyNcclGroup {
         let place = GroupPlace { id, rank, size, timeout };
         let group = errors::detached(py, || GpuGroup::join(cuda::gpu(device_id)?, place, name))?;
         Ok(PyNcclGroup { group: Arc::new(group) })
-    }
-
-    /// A function of a graph: the sum of `x` over all members, by the GPUs alone, so that its runs may be captured.
-    fn sum_of(&self, py: Python<'_>, x: &PyVariable) -> PyResult<PyVariable> {
-        let x = x.var();
-        errors::run(py, || call_one(SumOverGpus::new(&self.group), &[x])).map(PyVariable::new)
     }
 
     /// Waits until all that was asked for is over, and leaves the group.

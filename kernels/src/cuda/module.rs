@@ -64,6 +64,7 @@ pub static HEADERS: &[(&str, &str)] = &[
     ("common.cuh", include_str!("../../../cuda/common.cuh")),
     ("generated.cuh", crate::expr::cuda::generated::HEADER),
     ("axes.cuh", include_str!("../../../cuda/axes.cuh")),
+    ("channels.cuh", include_str!("../../../cuda/channels.cuh")),
     ("philox.cuh", include_str!("../../../cuda/philox.cuh")),
     ("team.cuh", include_str!("../../../cuda/team.cuh")),
     ("words.cuh", include_str!("../../../cuda/words.cuh")),

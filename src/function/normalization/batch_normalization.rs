@@ -4,7 +4,7 @@ use super::axes::{axes, check_shape, mask, others, sizes_at};
 use super::rule::{NormalizationRule, inverse, mul, sub};
 use crate::function;
 use crate::function::array::sum_to;
-use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, call_of};
+use crate::function::{ArgValue, Call, Described, Function, Grad, Resolved, Shapes, call_of};
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::kernel::normalization::{self as kernel, NormalizationLayout};
@@ -70,8 +70,12 @@ impl BatchNormalization {
         Err(Error::new(ErrorKind::Type, want).actual(n))
     }
 
+    pub(super) fn resolve_as(&self, x: &[Shape], names: [&str; 2]) -> Result<Resolved> {
+        self.kernel(x, names).map(|(shapes, call)| Resolved::new(shapes, call))
+    }
+
     /// What the function does; the names of the argument with the axes and of the first input, for messages.
-    pub(super) fn resolve_as(&self, x: &[Shape], [name, input]: [&str; 2]) -> Result<Resolved> {
+    pub(crate) fn kernel(&self, x: &[Shape], [name, input]: [&str; 2]) -> Result<(Shapes, kernel::BatchNormalization)> {
         let axes = axes(name, &self.axes, &x[0])?;
         self.check_inputs(x.len())?;
         let kept = mask(&x[0], &axes);
@@ -97,7 +101,54 @@ impl BatchNormalization {
             eps: self.eps,
             decay: self.decay_rate,
         };
-        Ok(Resolved::new(shapes, call))
+        Ok((shapes, call))
+    }
+
+    /// `arguments` as the function uses them over these axes.
+    pub(crate) fn used_over(
+        &self,
+        arguments: Vec<(&'static str, ArgValue)>,
+        axes: &[usize],
+    ) -> Vec<(&'static str, ArgValue)> {
+        let counted = |(name, v)| match name {
+            "axes" => (name, ArgValue::Ints(axes.iter().map(|&a| a as i64).collect())),
+            _ => (name, v),
+        };
+        arguments.into_iter().filter(|(name, _)| *name != "output_stat").map(counted).collect()
+    }
+
+    /// The gradients; `rule` says what normalizes x by the statistics of batches.
+    pub(crate) fn grad_over(
+        &self,
+        g: &Grad,
+        axes: &[usize],
+        rule: impl FnOnce(&Variable, Vec<i64>, f64) -> Result<NormalizationRule>,
+    ) -> Result<Vec<Option<Variable>>> {
+        let (beta, gamma, first) = self.places();
+        let (x, gy) = (&g.x[0], &g.gy[0]);
+        let scaled = match gamma {
+            Some(i) => mul(gy, &g.x[i])?,
+            None => gy.clone(),
+        };
+        let mut grads: Vec<Option<Variable>> = vec![None; g.x.len()];
+        let norm = if self.batch_stat {
+            let reduced = others(&x.shape(), axes);
+            let normal = rule(x, reduced, self.eps)?;
+            let statistics = self.output_stat.then(|| (&g.gy[1], &g.gy[2]));
+            grads[0] = g.want[0].then(|| normal.gradient(&scaled, statistics)).transpose()?;
+            normal.norm
+        } else {
+            let inverse = inverse(&g.x[first + 1], self.eps)?;
+            grads[0] = g.want[0].then(|| mul(&scaled, &inverse)).transpose()?;
+            mul(&sub(x, &g.x[first])?, &inverse)?
+        };
+        if let Some(i) = beta.filter(|&i| g.want[i]) {
+            grads[i] = Some(sum_to(gy, &g.x[i].shape())?);
+        }
+        if let Some(i) = gamma.filter(|&i| g.want[i]) {
+            grads[i] = Some(sum_to(&mul(gy, &norm)?, &g.x[i].shape())?);
+        }
+        Ok(grads)
     }
 
     fn check_shapes(&self, x: &[Shape], statistic: &Shape) -> Result<()> {
@@ -118,12 +169,7 @@ impl Function for BatchNormalization {
     }
 
     fn used(&self, call: Option<&dyn Call>) -> Vec<(&'static str, ArgValue)> {
-        let axes = &call_of::<kernel::BatchNormalization>(call).axes;
-        let counted = |(name, v)| match name {
-            "axes" => (name, ArgValue::Ints(axes.iter().map(|&a| a as i64).collect())),
-            _ => (name, v),
-        };
-        self.arguments().into_iter().filter(|(name, _)| *name != "output_stat").map(counted).collect()
+        self.used_over(self.arguments(), &call_of::<kernel::BatchNormalization>(call).axes)
     }
 
     fn has_state(&self) -> bool {
@@ -150,30 +196,6 @@ impl Function for BatchNormalization {
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
-        let (beta, gamma, first) = self.places();
-        let (x, gy) = (&g.x[0], &g.gy[0]);
-        let scaled = match gamma {
-            Some(i) => mul(gy, &g.x[i])?,
-            None => gy.clone(),
-        };
-        let mut grads: Vec<Option<Variable>> = vec![None; g.x.len()];
-        let norm = if self.batch_stat {
-            let reduced = others(&x.shape(), &g.call::<kernel::BatchNormalization>().axes);
-            let normal = NormalizationRule::new(x, reduced, self.eps)?;
-            let statistics = self.output_stat.then(|| (&g.gy[1], &g.gy[2]));
-            grads[0] = g.want[0].then(|| normal.gradient(&scaled, statistics)).transpose()?;
-            normal.norm
-        } else {
-            let inverse = inverse(&g.x[first + 1], self.eps)?;
-            grads[0] = g.want[0].then(|| mul(&scaled, &inverse)).transpose()?;
-            mul(&sub(x, &g.x[first])?, &inverse)?
-        };
-        if let Some(i) = beta.filter(|&i| g.want[i]) {
-            grads[i] = Some(sum_to(gy, &g.x[i].shape())?);
-        }
-        if let Some(i) = gamma.filter(|&i| g.want[i]) {
-            grads[i] = Some(sum_to(&mul(gy, &norm)?, &g.x[i].shape())?);
-        }
-        Ok(grads)
+        self.grad_over(g, &g.call::<kernel::BatchNormalization>().axes, NormalizationRule::new)
     }
 }

@@ -18,6 +18,7 @@ pub use group_normalization::*;
 pub use layer_normalization::*;
 pub use mean_subtraction::*;
 pub use norm_normalization::*;
+pub(crate) use rule::NormalizationRule;
 pub use spectral_norm::*;
 pub use tensor_normalization::*;
 

@@ -69,9 +69,9 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
 /// It is user code.
 pub(crate) fn function(f: &FunctionRef) -> Result<Message> {
     let kind = f.class_name();
-    let is_sum = kind == "SumOverGpus";
-    if is_sum || f.function().on_variables().is_some() {
-        let (what, hint) = match is_sum || kind.starts_with("SyncBatchNormalization") {
+    let is_of_ranks = ["SyncBatchNormalization", "MeanOverRanks"].contains(&kind);
+    if is_of_ranks || f.function().on_variables().is_some() {
+        let (what, hint) = match is_of_ranks {
             true => (
                 "a file cannot hold a batch normalization over several processes".into(),
                 "build the network of the file with batch_normalization, which has the same parameters",

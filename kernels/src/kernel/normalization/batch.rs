@@ -1,11 +1,11 @@
 //! Normalization of channels, by the statistics of the batch or by running ones.
 
-use super::cpu::{InputGradient, Moments, Scale};
+use super::cpu::{InputGradient, Moments, Scale, Sums};
 use super::layout::NormalizationLayout;
 use super::{SavedStatistics, at, cuda, deliver, gradient_of_y, no_forward, on_gpu, slice_at, statistics, target};
 use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
-use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
 use crate::with_real;
@@ -28,14 +28,14 @@ pub struct BatchNormalization {
 }
 
 impl BatchNormalization {
-    fn scale<'a, T: Element>(&self, x: &'a [View]) -> Scale<'a, T> {
+    pub(super) fn scale<'a, T: Element>(&self, x: &'a [View]) -> Scale<'a, T> {
         let at = |i: Option<usize>| i.map(|i| x[i].slice::<T>());
         Scale { gamma: at(self.gamma), beta: at(self.beta), eps: self.eps }
     }
 
-    /// Moves the running statistics, inputs `first` and the next.
-    fn move_running<T: Real>(&self, run: &Run, first: usize, m: &Moments) -> Result<()> {
-        let count = self.layout.channels.count() as f64;
+    /// Moves the running statistics, if they are there, by those of `count` elements.
+    pub(super) fn move_running<T: Real>(&self, run: &Run, m: &Moments, count: f64) -> Result<()> {
+        let Some(first) = self.running.filter(|_| !run.again) else { return Ok(()) };
         let unbiased = count / (count - 1.0);
         let step = |old: &mut T, new: f64| {
             *old = T::from_f64(self.decay * old.to_f64() + (1.0 - self.decay) * new);
@@ -53,12 +53,8 @@ impl BatchNormalization {
             let moments = layout.read(x[0].slice::<T>(), |x| {
                 layout.write(y[0].slice::<T>(), Output::Write, |y, _| layout.channels.normalize(x, y, scale))
             });
-            if let Some(first) = self.running.filter(|_| !run.again) {
-                self.move_running::<T>(run, first, &moments)?;
-            }
-            for (y, m) in y[1..].iter_mut().zip([&moments.mean, &moments.variance]) {
-                y.slice::<T>().iter_mut().zip(m).for_each(|(y, &m)| *y = m as T);
-            }
+            self.move_running::<T>(run, &moments, layout.count() as f64)?;
+            give_statistics::<T>(y, &moments);
             run.save(SavedStatistics::new(moments.mean, &moments.variance, self.eps));
         });
         Ok(())
@@ -80,7 +76,21 @@ impl BatchNormalization {
         });
     }
 
-    fn forward_on_gpu(&self, run: &Run, x: &[View], y: &[ViewMut]) -> Result<()> {
+    /// The gradients of beta and gamma.
+    pub(super) fn deliver_sums<T: Real>(&self, gx: &mut [Option<GradMut>], sums: &Sums, inverse: &[f64]) {
+        let of_gamma = sums.product.iter().zip(inverse).map(|(p, i)| p * i);
+        deliver::<T>(self.beta.and_then(|i| gx[i].as_mut()), sums.gy.iter().copied());
+        deliver::<T>(self.gamma.and_then(|i| gx[i].as_mut()), of_gamma);
+    }
+
+    /// `f` with what a forward pass on a GPU is asked for.
+    pub(super) fn on_gpu<R>(
+        &self,
+        run: &Run,
+        x: &[View],
+        y: &[ViewMut],
+        f: impl FnOnce(cuda::NormalizationForward) -> Result<R>,
+    ) -> Result<R> {
         let layout = &self.layout;
         let data = |i: Option<usize>| i.map(|i| &x[i].data);
         let (update, n) = (self.own && self.running.is_some() && !run.again, layout.channels.channels);
@@ -93,30 +103,29 @@ impl BatchNormalization {
             None => None,
         };
         let copy = layout.read_on_gpu(&x[0].data)?;
-        let f = |y0: &Data, _| {
-            cuda::forward(
-                layout.channels,
-                cuda::NormalizationForward {
-                    x: &copy,
-                    y: y0,
-                    gamma: data(self.gamma),
-                    beta: data(self.beta),
-                    running: running.as_ref().map(|r| [&r[0], &r[1]]),
-                    own: self.own,
-                    update,
-                    statistics: statistics(y),
-                    eps: self.eps,
-                    decay: self.decay,
-                },
-            )
-        };
-        run.save(layout.write_on_gpu(&y[0].data, Output::Write, f)?);
-        Ok(())
+        layout.write_on_gpu(&y[0].data, Output::Write, |y0: &Data, _| {
+            f(cuda::NormalizationForward {
+                x: &copy,
+                y: y0,
+                gamma: data(self.gamma),
+                beta: data(self.beta),
+                running: running.as_ref().map(|r| [&r[0], &r[1]]),
+                own: self.own,
+                update,
+                statistics: statistics(y),
+                eps: self.eps,
+                decay: self.decay,
+            })
+        })
     }
 
-    fn backward_on_gpu(&self, run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+    /// `f` with what a backward pass on a GPU is asked for.
+    pub(super) fn back_on_gpu(
+        &self,
+        Gradients { x, gy, gx, .. }: Gradients,
+        f: impl FnOnce(cuda::NormalizationBackward) -> Result<()>,
+    ) -> Result<()> {
         let layout = &self.layout;
-        let Some(s) = run.saved::<cuda::DeviceStatistics>() else { return Err(no_forward()) };
         let Some(gy0) = gradient_of_y(gy, gx, self.size)? else { return Ok(()) };
         let gy0 = layout.read_on_gpu(&gy0)?;
         let x0 = at(x, Some(0)).map(|x| layout.read_on_gpu(x)).transpose()?;
@@ -132,18 +141,26 @@ impl BatchNormalization {
             to_gamma: target(gx, self.gamma),
         };
         match target(gx, Some(0)) {
-            None => cuda::backward(layout.channels, &s, b),
+            None => f(b),
             Some((gx, output)) => layout.write_on_gpu(gx, output, |gx, output| {
-                cuda::backward(layout.channels, &s, cuda::NormalizationBackward { to_x: Some((gx, output)), ..b })
+                f(cuda::NormalizationBackward { to_x: Some((gx, output)), ..b })
             }),
         }
+    }
+}
+
+/// Mean and variance, where they are asked for.
+pub(super) fn give_statistics<T: Real>(y: &mut [ViewMut], m: &Moments) {
+    for (y, m) in y[1..].iter_mut().zip([&m.mean, &m.variance]) {
+        y.slice::<T>().iter_mut().zip(m).for_each(|(y, &m)| *y = T::from_f64(m));
     }
 }
 
 impl Call for BatchNormalization {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
-            return self.forward_on_gpu(run, x, y);
+            run.save(self.on_gpu(run, x, y, |f| cuda::forward(self.layout.channels, f))?);
+            return Ok(());
         }
         match self.running.filter(|_| !self.own) {
             Some(first) => self.by_running(run, first, x, y),
@@ -165,7 +182,8 @@ impl Call for BatchNormalization {
 
     fn backward(&self, run: &Run, gradients: Gradients) -> Result<()> {
         if on_gpu(gradients.gx) {
-            return self.backward_on_gpu(run, gradients);
+            let Some(s) = run.saved::<cuda::DeviceStatistics>() else { return Err(no_forward()) };
+            return self.back_on_gpu(gradients, |b| cuda::backward(self.layout.channels, &s, b));
         }
         let (Gradients { x, gy, gx, .. }, layout) = (gradients, &self.layout);
         let Some(s) = run.saved::<SavedStatistics>() else { return Err(no_forward()) };
@@ -190,9 +208,7 @@ impl Call for BatchNormalization {
                     layout.write(gx.slice::<T>(), output, |gx, o| layout.channels.backward(b, Some((gx, o))))
                 })
             });
-            let of_gamma = sums.product.iter().zip(&s.inverse).map(|(p, i)| p * i);
-            deliver::<T>(self.beta.and_then(|i| gx[i].as_mut()), sums.gy.iter().copied());
-            deliver::<T>(self.gamma.and_then(|i| gx[i].as_mut()), of_gamma);
+            self.deliver_sums::<T>(gx, &sums, &s.inverse);
         });
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Normalization on a GPU: statistics of channels and of rows, and what is done with them, forward and backward.
 
 mod groups;
+mod shared;
 
 use super::cpu::{Channels, LayerRows};
 use crate::array::Data;
@@ -12,6 +13,7 @@ use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
 pub(super) use groups::{groups_backward, groups_forward};
+pub(super) use shared::{SharedDeviceStatistics, shared_backward, shared_forward, shared_mean};
 
 /// Channels whose elements lie in shorter pieces are worked on side by side.
 const SHORT: usize = 8;
@@ -182,16 +184,26 @@ fn statistics_of(c: Channels, f: NormalizationForward) -> Result<(DeviceStatisti
     }
     let split = ThreadSplit::new(gpu, c, Taking::new(c, &[f.x]));
     let found = if f.own { Some(moments(c, f.x, &split)?) } else { None };
-    let (running, own) = (f.running, f.statistics);
-    let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
-    let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
-    let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
-    let table = table.size(if split.taking == Taking::Along { 4 } else { 1 });
+    let table = forward_table(c, &f, &split);
     let launch = gpu.launch("normalization", &named("forward", double))?.table(&table.0)?.maybe(found.as_ref());
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);
     // SAFETY: all arrays of the table and the launch have an element for each channel, `found` one for each part, too.
     unsafe { launch.run(team::grid(c.channels, JOINING))? };
     Ok((s, by))
+}
+
+fn forward_table(c: Channels, f: &NormalizationForward, split: &ThreadSplit) -> Table {
+    let (running, own) = (f.running, f.statistics);
+    let table = Table::default().list(f.gamma).list(f.beta).list(running.map(|r| r[0])).list(running.map(|r| r[1]));
+    let table = table.list(own.map(|s| s[0])).list(own.map(|s| s[1])).double(f.eps).double(f.decay);
+    let table = table.size(c.channels).size(c.count()).size(split.parts).size(f.update as usize);
+    table.size(if split.taking == Taking::Along { 4 } else { 1 })
+}
+
+fn backward_table(c: Channels, b: &NormalizationBackward, parts: usize) -> Table {
+    let table = Table::default().list(b.gamma).list(b.gmean).list(b.gvariance);
+    let table = table.list(b.to_beta.map(|t| t.0)).list(b.to_gamma.map(|t| t.0)).size(adds(b.to_beta));
+    table.size(adds(b.to_gamma)).size(c.channels).size(c.count()).size(parts).size(b.own as usize)
 }
 
 fn moments(c: Channels, x: &Data, split: &ThreadSplit) -> Result<Data> {
@@ -251,9 +263,7 @@ pub(super) fn backward(c: Channels, s: &DeviceStatistics, b: NormalizationBackwa
         sums(c, b.gy, b.x, &s.mean, 1, &split, &found)?;
     }
     let parts = if c.count() > 0 { split.parts } else { 0 };
-    let table = Table::default().list(b.gamma).list(b.gmean).list(b.gvariance);
-    let table = table.list(b.to_beta.map(|t| t.0)).list(b.to_gamma.map(|t| t.0)).size(adds(b.to_beta));
-    let table = table.size(adds(b.to_gamma)).size(c.channels).size(c.count()).size(parts).size(b.own as usize);
+    let table = backward_table(c, &b, parts);
     let by = coefficients(b.gy, c)?;
     let launch = gpu.launch("normalization", &named("backward", double))?.table(&table.0)?.data(&found);
     let launch = launch.data(&s.mean).data(&s.inverse).data(&by);

@@ -6,6 +6,7 @@ mod cuda;
 mod group;
 mod layer;
 mod layout;
+mod shared;
 
 use crate::array::{Data, Output};
 use crate::call::{GradMut, View, ViewMut};
@@ -17,6 +18,7 @@ pub use cpu::ChannelGroups;
 pub use group::GroupNormalization;
 pub use layer::LayerNormalization;
 pub use layout::NormalizationLayout;
+pub use shared::{SharedBatchNormalization, SharedMean, SumOverRanks};
 
 /// What forward keeps for backward.
 struct SavedStatistics {

@@ -9,9 +9,8 @@ import numpy as np
 
 from ... import functions as F
 from ..._core import Function, Variable
-from ..._errors import ShapeError, UnsupportedError, check_list, message
-from ..._sync_normalization import is_sum_of_all
-from ._modifier import FunctionModifier, batch_normalization, parts_of_batch_normalization
+from ..._errors import ShapeError, check_list, message
+from ._modifier import NORMALIZATIONS, FunctionModifier, batch_normalization, parts_of_batch_normalization
 
 _POOLING = ("MaxPooling", "AveragePooling", "SumPooling", "Unpooling", "Interpolate")
 
@@ -46,16 +45,11 @@ class _LayoutModifier(FunctionModifier):
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
         name, args = f.info.type_name, f.info.args
-        if is_sum_of_all(f):
-            hint = "convert the network with batch_normalization, which has the same parameters"
-            raise UnsupportedError(
-                message(self._name, None, "no sync_batch_normalization of several processes", name, hint)
-            )
         if inputs and inputs[0].ndim != 4:
             return None
         if name in ("Convolution", "Deconvolution"):
             return self._convolution(name, inputs, args)
-        if name == "BatchNormalization":
+        if name in NORMALIZATIONS:
             return self._normalization(inputs, args)
         if name in _POOLING:
             found: Variable = self._call_function(name, inputs, {**args, "channel_last": self._channel_last})

@@ -16,6 +16,7 @@ from ..._visits import functions_in_order
 from ...parameter import get_parameter_or_create, get_parameters, parameter_scope
 
 Key = tuple[Variable, int]
+NORMALIZATIONS = ("BatchNormalization", "SyncBatchNormalization")
 
 
 def key_of(v: Variable) -> Key:
@@ -139,7 +140,7 @@ class FunctionModifier:
 
     def _call_function(self, type_name: str, inputs: Sequence[Variable], args: Mapping[str, Any]) -> Any:
         """A function by the name of its type, with all its arguments, in the current context."""
-        if type_name == "BatchNormalization":
+        if type_name in NORMALIZATIONS:
             return batch_normalization(inputs, args)
         return getattr(function_makers, type_name)(get_current_context(), **args)(*inputs)
 
@@ -206,10 +207,13 @@ def _converted(outputs: list[Variable], modifier: FunctionModifier) -> list[Vari
 
 
 def batch_normalization(inputs: Sequence[Variable], args: Mapping[str, Any], **changed: Any) -> Any:
-    """`F.batch_normalization` over the inputs of such a function of a graph, with some arguments changed."""
-    x, beta, gamma, mean, variance = parts_of_batch_normalization(inputs, args)
-    kept = {name: args[name] for name in ("axes", "decay_rate", "eps", "batch_stat")}
-    return F.batch_normalization(x, beta, gamma, mean, variance, **{**kept, **changed})
+    """A normalization of a graph over other inputs, with some arguments changed; plain without batch_stat."""
+    args = {**args, **changed}
+    kept = {name: args[name] for name in ("axes", "decay_rate", "eps", "batch_stat", "output_stat") if name in args}
+    parts = parts_of_batch_normalization(inputs, args)
+    if "comm" in args and args["batch_stat"]:
+        return F.sync_batch_normalization(*parts, args["comm"], args["group"], **kept)
+    return F.batch_normalization(*parts, **kept)
 
 
 def parts_of_batch_normalization(

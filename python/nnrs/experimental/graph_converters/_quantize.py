@@ -11,13 +11,13 @@ from ... import functions as F
 from ..._core import Function, Variable
 from ..._errors import ArgumentTypeError, UnsupportedError, describe, message
 from ...parameter import get_parameter_or_create, parameter_scope
-from ._modifier import FunctionModifier, key_of
+from ._modifier import NORMALIZATIONS, FunctionModifier, key_of
 
 _TWO_INPUTS = ("Add2", "Sub2", "Mul2", "Div2", "Pow2")
 _ALL_INPUTS = ("Concatenate", "Stack")
 _SHARED = ("Add2", "Concatenate")
 _WITH_BIAS = ("Affine", "Convolution", "Deconvolution", "DepthwiseConvolution", "DepthwiseDeconvolution")
-_NEVER = ("Sink", "BatchNormalization")
+_NEVER = ("Sink", *NORMALIZATIONS)
 Ranks = Mapping[Function, int]
 
 

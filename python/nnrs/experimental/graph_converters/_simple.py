@@ -10,9 +10,8 @@ import numpy as np
 from ... import functions as F
 from ..._core import Function, Variable
 from ..._errors import ShapeError, check_number, message
-from ..._sync_normalization import running_statistics
 from ...parameter import get_parameters
-from ._modifier import FunctionModifier, batch_normalization
+from ._modifier import NORMALIZATIONS, FunctionModifier, batch_normalization, parts_of_batch_normalization
 
 
 class IdentityModifier(FunctionModifier):
@@ -75,9 +74,14 @@ class BatchNormBatchStatModifier(FunctionModifier):
     """Batch normalization, synchronized too, uses the running mean and variance, as it does when a network is used."""
 
     def modify(self, f: Function, inputs: list[Variable]) -> Any:
-        if f.info.type_name != "BatchNormalization":
-            return running_statistics(f)
-        return batch_normalization(inputs, f.info.args, batch_stat=False)
+        if f.info.type_name not in NORMALIZATIONS:
+            return None
+        args = f.info.args
+        y = batch_normalization(inputs, args, batch_stat=False)
+        if len(f.outputs) == 1:
+            return y
+        *_, mean, variance = parts_of_batch_normalization(inputs, args)
+        return [y, F.identity(mean), F.identity(variance)]
 
 
 class TestModeModifier:

@@ -8,6 +8,7 @@ mod columns;
 mod groups;
 mod layer;
 mod rows;
+mod shared;
 mod turned;
 
 #[cfg(feature = "emulate")]
@@ -206,15 +207,19 @@ impl Channels {
             return self.normalize_turned(x, y, scale, |_, _| {});
         }
         let (to, n) = (SendPtr(y.as_mut_ptr()), self.count() as f64);
+        let found = self.find_moments(x, &|unit, found| {
+            let moments = found.iter().map(|f| (f[0], 1.0 / (f[1] / n + scale.eps).sqrt()));
+            self.apply(x, to, unit, &Coefficients::forward(unit, moments, scale));
+        });
+        Moments { mean: found.iter().map(|f| f[0]).collect(), variance: found.iter().map(|f| f[1] / n).collect() }
+    }
+
+    /// Mean and squared deviation of each channel; `write` runs on every unit with those of its channels.
+    fn find_moments<T: Real>(&self, x: &[T], write: &Write) -> Vec<ChannelPair> {
         let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
             dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Moments { x, out } })
         };
-        let write = |unit: &ChannelTile, found: &[ChannelPair]| {
-            let moments = found.iter().map(|f| (f[0], 1.0 / (f[1] / n + scale.eps).sqrt()));
-            self.apply(x, to, unit, &Coefficients::forward(unit, moments, scale));
-        };
-        let found = ChannelTiling::new(*self).run(&find, &merge_moments, &write);
-        Moments { mean: found.iter().map(|f| f[0]).collect(), variance: found.iter().map(|f| f[1] / n).collect() }
+        ChannelTiling::new(*self).run(&find, &merge_moments, write)
     }
 
     /// `y = (x - mean) * inverse * gamma + beta` with given statistics.
@@ -308,17 +313,32 @@ impl<T: Real> Coefficients<T> {
 
     /// From the sums of gy and of gy * (x - mean) over n elements.
     fn backward(unit: &ChannelTile, b: &InputGradient<T>, sums: &[ChannelPair], n: f64) -> Self {
-        let at = |list: Option<&[T]>, c: usize, default: f64| list.map_or(default, |l| l[c].to_f64());
-        Self::new(unit.channels.clone().zip(sums).map(|(c, &[sum, product])| {
-            let (mean, inverse) = (b.mean[c], b.inverse[c]);
-            let times = at(b.gamma, c, 1.0) * inverse;
-            if !b.own {
-                return (0.0, times, 0.0, 0.0);
-            }
-            let by_x = 2.0 * at(b.gvariance, c, 0.0) / n - times * inverse * inverse * product / n;
-            let rest = mean - T::from_f64(mean).to_f64();
-            (mean, times, by_x, (at(b.gmean, c, 0.0) - times * sum) / n - by_x * rest)
+        Self::new(unit.channels.clone().zip(sums).map(|(c, &sums)| match b.own {
+            true => b.by_slopes(c, b.slopes(c, sums, n)),
+            false => (0.0, b.times(c), 0.0, 0.0),
         }))
+    }
+}
+
+impl<T: Real> InputGradient<'_, T> {
+    /// What gy is multiplied by.
+    fn times(&self, c: usize) -> f64 {
+        self.gamma.map_or(1.0, |g| g[c].to_f64()) * self.inverse[c]
+    }
+
+    /// What the statistics over n elements add to the gradient: a multiple of `x - mean`, and a number.
+    fn slopes(&self, c: usize, [sum, product]: ChannelPair, n: f64) -> [f64; 2] {
+        let at = |list: Option<&[T]>| list.map_or(0.0, |l| l[c].to_f64());
+        let (inverse, times) = (self.inverse[c], self.times(c));
+        let by_x = 2.0 * at(self.gvariance) / n - times * inverse * inverse * product / n;
+        [by_x, (at(self.gmean) - times * sum) / n]
+    }
+
+    /// The coefficients of a channel. What rounding takes from the mean is added in the end.
+    fn by_slopes(&self, c: usize, [by_x, plus]: [f64; 2]) -> (f64, f64, f64, f64) {
+        let mean = self.mean[c];
+        let rest = mean - T::from_f64(mean).to_f64();
+        (mean, self.times(c), by_x, plus - by_x * rest)
     }
 }
 
