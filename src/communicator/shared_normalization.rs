@@ -57,6 +57,7 @@ pub(crate) struct SyncBatchNormalization {
     number: u64,
 }
 
+#[cfg(feature = "python")]
 impl SyncBatchNormalization {
     pub(crate) fn find(f: &dyn Function) -> Option<&SyncBatchNormalization> {
         (f as &dyn Any).downcast_ref()
