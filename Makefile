@@ -90,7 +90,7 @@ gpu-check: ## On a machine with a GPU: all GPU tests and the GPU bench, one repo
 gpu-bundle: dist/.built ## Put into gpu-bundle/ what gpu-check needs on a machine without a network (GPU_PYTHON=3.12)
 	.venv/bin/python tools/gpu_bundle.py $(GPU_PYTHON)
 
-wheel: dist/.built ## Build the release wheel into dist/
+wheel: dist/.squeezed ## Build the release wheel into dist/, packed as small as it gets
 	@ls -l dist/*.whl
 
 fmt: .venv-test/.tools ## Format Rust and Python
@@ -169,6 +169,11 @@ tools:
 dist/.built: $(SOURCES) .venv/.tools
 	rm -rf dist
 	.venv/bin/maturin build --release --locked --compression-level 9 --out dist --interpreter .venv/bin/python
+	@touch $@
+
+dist/.squeezed: dist/.built tools/squeeze_wheel.py
+	.venv/bin/pip install $(PIP_QUIET) "zopflipy>=1.14,<2"
+	.venv/bin/python tools/squeeze_wheel.py dist/*.whl
 	@touch $@
 
 .venv/.installed: dist/.built
