@@ -268,6 +268,76 @@ def test_sync_batch_normalization_has_gradients_of_two_orders(axes: list[int]) -
     np.testing.assert_allclose(np.concatenate(parts[3]), second, rtol=1e-8, atol=1e-9)
 
 
+def test_what_is_computed_again_asks_nobody() -> None:
+    """With `nn.recompute` and by reading alone; each process may do so as it likes."""
+
+    def process(comm: Any) -> None:
+        x = nn.Variable.from_numpy_array(np.random.default_rng(comm.rank).normal(size=(2 + comm.rank, 3)), None, True)
+        y = F.sync_batch_normalization(F.sin(x), None, None, None, None, comm)
+        with nn.recompute(comm.rank == 1):
+            gx = nn.grad([F.sum(F.pow_scalar(y, 3))], [x])[0]
+            loss = F.sum(F.pow_scalar(F.sin(gx), 2))
+        x.grad.zero()
+        loss.forward()
+        loss.backward()
+        want, gradient = gx.d.copy(), x.g.copy()
+        x.grad.zero()
+        loss.forward(clear_no_need_grad=True)
+        loss.backward(clear_buffer=True)
+        np.testing.assert_allclose(x.g, gradient, rtol=1e-5, atol=1e-6)
+        if comm.rank == 0:
+            np.testing.assert_allclose(gx.d, want, rtol=1e-5, atol=1e-6)
+
+    run_threads(2, process)
+
+
+def test_folded_sync_batch_normalization_asks_nobody() -> None:
+    def process(comm: Any) -> None:
+        x = nn.Variable.from_numpy_array(np.random.default_rng(comm.rank).normal(size=(2, 3, 5, 5)))
+        w, own = leaf(4, 3, 3, 3), [leaf(1, 4, 1, 1, seed=n) for n in range(2)]
+        own += [nn.Variable.from_numpy_array(np.full((1, 4, 1, 1), n, "float32")) for n in (0.5, 2)]
+        y = F.relu(F.sync_batch_normalization(F.convolution(x, w), *own, comm))
+        folded = GC.GraphConverter(GC.BatchNormalizationFoldingModifier()).convert(y)
+        if comm.rank == 0:
+            folded.forward()
+            want = F.relu(F.batch_normalization(F.convolution(x, w), *own, batch_stat=False))
+            want.forward()
+            np.testing.assert_allclose(folded.d, want.d, rtol=1e-4, atol=1e-5)
+
+    run_threads(2, process)
+
+
+@pytest.mark.parametrize("name", ["batch", "layer", "group", "instance", "tensor"])
+@pytest.mark.parametrize("scale, shift, factor", [(3, 20, 1), (2000, 0, 1000)])
+def test_gradients_as_graphs_in_half_types(name: str, scale: float, shift: float, factor: float) -> None:
+    """Sums and squares beyond the range of a half type: the graph of the gradient is of floats."""
+    values = np.random.default_rng(0).normal(size=(400, 4, 30)) * scale + shift
+
+    def normalized(x: nn.Variable) -> nn.Variable:
+        call = {
+            "batch": lambda: F.batch_normalization(x, None, None, None, None),
+            "layer": lambda: F.layer_normalization(x, None, None, batch_axis=1),
+            "group": lambda: F.group_normalization(x, None, None, 2),
+            "instance": lambda: F.instance_normalization(x, None, None),
+            "tensor": lambda: F.tensor_normalization(x, 1, None, None),
+        }
+        return call[name]()
+
+    def gradient(kind: str) -> np.ndarray:
+        with nn.context_scope(get_extension_context("cpu", type_config=kind)):
+            x = nn.Variable.from_numpy_array(values.astype("float16"), need_grad=True)
+            y = normalized(x)
+            grad_y = nn.Variable.from_numpy_array(np.cos(np.arange(y.size)).reshape(y.shape) * factor)
+            (gx,) = nn.grad([y], [x], [grad_y])
+            gx.forward()
+            assert str(gx.data.dtype) == {"half": "float16", "float": "float32"}[kind]
+            return np.float32(gx.d)
+
+    got, want = gradient("half"), gradient("float")
+    assert np.abs(want).max() > 1e-2
+    np.testing.assert_allclose(got, want, rtol=5e-3, atol=5e-3 * np.abs(want).max())
+
+
 def test_sync_batch_normalization_in_other_layouts() -> None:
     """It is one function, which modifiers know: in training, and where the running statistics have taken its place."""
     values = np.random.default_rng(0).normal(5, 3, (2, 3, 4, 5, 4)).astype("float32")

@@ -152,8 +152,8 @@ order: a gradient is a graph of these functions again. `-`: there is no input. *
 their neighbours. *CPU* and *CUDA* say where there are kernels; others run on the CPU in any context. Functions of the
 group *Graph* are graphs of others, and do all this as those do."""
 
-# What a function that is a graph of others does by itself, on the host in any context.
-ON_HOST = {"sync_batch_normalization": "yes, if the communicator's processes have GPUs"}
+# What is made in Python, but is a function by itself: `batch_normalization` of one process, one of its own of several.
+SYNCHRONIZED = "| Normalization | to `x`, `beta`, `gamma` | no | yes | yes, if all processes have GPUs |"
 
 
 def gradient(f: dict) -> str:
@@ -185,9 +185,9 @@ def functions_md() -> str:
         lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {on_gpu} |")
     known = {f["name"] for f in _core.registry()}
     graphs = [name for name in _composites.__all__ if name not in known]
-    lines += [
-        f"| [`{n}`](#{n}) | Graph | as its parts | as its parts | yes | {ON_HOST.get(n, 'yes')} |" for n in graphs
-    ]
+    of_parts = "| Graph | as its parts | as its parts | yes | yes |"
+    own = {"sync_batch_normalization": SYNCHRONIZED}
+    lines += [f"| [`{n}`](#{n}) {own.get(n, of_parts)}" for n in graphs]
     for f in _core.registry():
         lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]

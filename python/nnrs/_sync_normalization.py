@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ._core import NdArray, Variable, synchronized
-from ._errors import ArgumentError, ArgumentTypeError, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, check_type, describe, message
 from ._modes import auto_forward
 
 A = TypeVar("A", Variable, NdArray)
@@ -78,6 +78,7 @@ def sync_batch_normalization(
     if not hasattr(comm, "all_reduce") or not isinstance(getattr(comm, "size", None), int):
         expected = "a communicator, with size and all_reduce"
         raise ArgumentTypeError(message(HERE, "comm", expected, describe(comm)))
+    check_type(HERE, "group", group, str, "the name of a group")
     if hasattr(comm, "_member"):
         comm._member(HERE, group)
     args = (x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, output_stat)

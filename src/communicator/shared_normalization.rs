@@ -31,7 +31,7 @@ impl SharedStatistics {
         let of = (&**f.function() as &dyn Any).downcast_ref::<BatchNormalization>();
         let of = of.ok_or_else(|| Error::arg("f", "a batch_normalization").actual(f.name()))?.clone();
         let x = f.inputs();
-        call(SyncBatchNormalization { of, shared: self, number: next() }, &x.iter().collect::<Vec<_>>())
+        call(SyncFunction { of, shared: self, number: next() }, &x.iter().collect::<Vec<_>>())
     }
 
     /// `x` is summed up over all ranks, and divided by how many elements it is the sum of, `count` of them this rank's.
@@ -51,20 +51,20 @@ const fn definition(of: &Def, name: &'static str, snake: &'static str, doc: &'st
 }
 
 /// [`BatchNormalization`] over a group.
-pub(crate) struct SyncBatchNormalization {
+pub(crate) struct SyncFunction {
     of: BatchNormalization,
     pub(crate) shared: SharedStatistics,
     number: u64,
 }
 
 #[cfg(feature = "python")]
-impl SyncBatchNormalization {
-    pub(crate) fn find(f: &dyn Function) -> Option<&SyncBatchNormalization> {
+impl SyncFunction {
+    pub(crate) fn find(f: &dyn Function) -> Option<&SyncFunction> {
         (f as &dyn Any).downcast_ref()
     }
 }
 
-impl Described for SyncBatchNormalization {
+impl Described for SyncFunction {
     fn def(&self) -> &'static Def {
         const fn by(on_gpu: OnGpu) -> Def {
             const DOC: &str = "Batch normalization by the statistics of the batches of all ranks of a group.";
@@ -84,7 +84,7 @@ impl Described for SyncBatchNormalization {
     }
 }
 
-impl Function for SyncBatchNormalization {
+impl Function for SyncFunction {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         let (shapes, of) = self.of.kernel(x, ["axes", "x"])?;
         Ok(Resolved::new(shapes, SharedBatchNormalization { of, all: self.shared.all.clone() }))
@@ -111,6 +111,10 @@ impl Function for SyncBatchNormalization {
 
     fn differentiable(&self, i: usize) -> bool {
         self.of.differentiable(i)
+    }
+
+    fn widens_grad(&self) -> bool {
+        true
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
@@ -156,6 +160,10 @@ impl Described for MeanOverRanks {
 impl Function for MeanOverRanks {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
         Ok(Resolved::one(x[0].clone(), SharedMean { count: self.count, all: self.shared.all.clone() }))
+    }
+
+    fn has_state(&self) -> bool {
+        true // what it has found: to run again asks nobody
     }
 
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {

@@ -137,6 +137,11 @@ pub trait Function: Described + Any + Send + Sync {
         Err(crate::Error::unsupported("this function has no gradient").function(self.def().snake))
     }
 
+    /// Whether the graph of its gradient is of floats in contexts of half types, whose range its sums and squares leave.
+    fn widens_grad(&self) -> bool {
+        false
+    }
+
     /// Whether a gradient can flow to input `i`.
     fn differentiable(&self, _i: usize) -> bool {
         true

@@ -223,7 +223,7 @@ fn chosen_rule(node: &Arc<FnNode>, g: &Grad) -> Result<Vec<Option<Variable>>> {
 
 /// What a function's `grad` gives: something for each input.
 pub(crate) fn own_rule(f: &dyn Function, g: &Grad) -> Result<Vec<Option<Variable>>> {
-    let parts = f.grad(g)?;
+    let parts = graph_of_gradients(f, g)?;
     let wrong = |want: String| Error::new(ErrorKind::Argument, want).function(f.def().snake);
     if parts.len() != g.x.len() {
         let want = format!("`grad` to give {}, one for each input (None where there is no gradient)", g.x.len());
@@ -237,6 +237,16 @@ pub(crate) fn own_rule(f: &dyn Function, g: &Grad) -> Result<Vec<Option<Variable
         }
     }
     Ok(parts)
+}
+
+fn graph_of_gradients(f: &dyn Function, g: &Grad) -> Result<Vec<Option<Variable>>> {
+    if !f.widens_grad() || g.context.dtype() == g.context.compute_dtype() {
+        return f.grad(g);
+    }
+    let parts = mode::in_context(Arc::new(g.context.widened()?), || f.grad(g))?;
+    // Stored as gradients are.
+    let stored = |part: &Variable| f::mul_scalar(part, f::MulScalar { val: 1.0, inplace: false });
+    mode::in_context(g.context.clone(), || parts.iter().map(|p| p.as_ref().map(stored).transpose()).collect())
 }
 
 /// The gradient rule that comes with a function.

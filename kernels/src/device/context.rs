@@ -118,6 +118,15 @@ impl Context {
         }
     }
 
+    /// The same with type float for half types: for what lies between functions that are one to the user.
+    pub fn widened(&self) -> Result<Context> {
+        let wide = |b: &String| match b.strip_suffix("bfloat16").or_else(|| b.strip_suffix("half")) {
+            Some(device) => format!("{device}float"),
+            None => b.clone(),
+        };
+        Context::new(self.backend.iter().map(wide).collect(), self.array_class.clone(), self.device_id.clone())
+    }
+
     /// Why the first of the candidates that this build knows was not taken, if so.
     #[inline]
     pub fn passed_over(&self) -> Option<Error> {

@@ -195,6 +195,10 @@ impl Function for BatchNormalization {
         i < self.places().2
     }
 
+    fn widens_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         self.grad_over(g, &g.call::<kernel::BatchNormalization>().axes, NormalizationRule::new)
     }

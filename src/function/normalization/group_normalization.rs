@@ -218,6 +218,10 @@ macro_rules! by_groups {
                 self.all().input_name(i)
             }
 
+            fn widens_grad(&self) -> bool {
+                true
+            }
+
             fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
                 self.all().resolve(x)
             }

@@ -74,6 +74,10 @@ impl Function for LayerNormalization {
         self.arguments().into_iter().filter(|(name, _)| *name != "output_stat").collect()
     }
 
+    fn widens_grad(&self) -> bool {
+        true
+    }
+
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let (beta, gamma) = self.places();
         let (x, gy) = (&g.x[0], &g.gy[0]);

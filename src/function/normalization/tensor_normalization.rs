@@ -63,6 +63,10 @@ macro_rules! by_batch {
                 if i == 0 { $names[1] } else { self.as_batch().input_name(i) }
             }
 
+            fn widens_grad(&self) -> bool {
+                true
+            }
+
             fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
                 self.as_batch().grad(g)
             }

@@ -13,7 +13,7 @@ use crate::dtype::DType;
 use crate::dtype::compute_dtype;
 use crate::error::Result;
 pub(super) use groups::{groups_backward, groups_forward};
-pub(super) use shared::{SharedDeviceStatistics, shared_backward, shared_forward, shared_mean};
+pub(super) use shared::{SharedDeviceStatistics, SharedSums, shared_backward, shared_forward, shared_mean};
 
 /// Channels whose elements lie in shorter pieces are worked on side by side.
 const SHORT: usize = 8;

@@ -162,11 +162,17 @@ pub struct SharedMean {
     pub all: Arc<dyn SumOverRanks>,
 }
 
+/// What all ranks have found: sums, and how many elements they are of.
+struct SavedSums(Vec<f64>);
+
 impl SharedMean {
-    fn run<T: Real>(&self, x: &View, y: &mut ViewMut) -> Result<()> {
-        let own = x.slice::<T>().iter().map(|v| v.to_f64()).chain([self.count as f64]);
-        let sums = summed(own, &*self.all)?;
-        let (count, sums) = sums.split_last().expect("the count at least");
+    fn run<T: Real>(&self, run: &Run, x: &View, y: &mut ViewMut) -> Result<()> {
+        if run.saved::<SavedSums>().is_none_or(|_| !run.again) {
+            let own = x.slice::<T>().iter().map(|v| v.to_f64()).chain([self.count as f64]);
+            run.save(SavedSums(summed(own, &*self.all)?));
+        }
+        let found = run.saved::<SavedSums>().expect("it was saved");
+        let (count, sums) = found.0.split_last().expect("the count at least");
         y.slice::<T>().iter_mut().zip(sums).for_each(|(y, &v)| *y = T::from_f64(v / count));
         Ok(())
     }
@@ -175,8 +181,10 @@ impl SharedMean {
 impl Call for SharedMean {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
         if let Place::Gpu(_) = y[0].data.place() {
-            return cuda::shared_mean(&x[0].data, self.count, &y[0].data, &*self.all);
+            let known = run.saved::<cuda::SharedSums>().filter(|_| run.again);
+            run.save(cuda::shared_mean(&x[0].data, self.count, &y[0].data, known.as_deref(), &*self.all)?);
+            return Ok(());
         }
-        with_real!(run.dtype, T => self.run::<T>(&x[0], &mut y[0]))
+        with_real!(run.dtype, T => self.run::<T>(run, &x[0], &mut y[0]))
     }
 }

@@ -8,14 +8,13 @@ import numpy as np
 
 from ... import functions as F
 from ..._core import Function, Variable
-from ._modifier import FunctionModifier, parts_of_batch_normalization
+from ._modifier import NORMALIZATIONS, FunctionModifier, parts_of_batch_normalization
 
 _CALLS: dict[str, Callable[..., Variable]] = {
     "Affine": F.affine,
     "Convolution": F.convolution,
     "Deconvolution": F.deconvolution,
 }
-_BN = "BatchNormalization"
 
 
 def _is(f: Function | None, *types: str) -> bool:
@@ -48,7 +47,9 @@ class AddBiasModifier(FunctionModifier):
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
         if not _is(f, *_CALLS) or len(inputs) == 3:
             return None
-        if not _is(f.inputs[0].parent, _BN) and not any(_is(user, _BN) for user in f.outputs[0].function_references):
+        if not _is(f.inputs[0].parent, *NORMALIZATIONS) and not any(
+            _is(user, *NORMALIZATIONS) for user in f.outputs[0].function_references
+        ):
             return None
         b = self.new_parameter(inputs[1], "b", np.zeros(_bias_shape(f)))
         return _CALLS[f.info.type_name](*inputs, b, **f.info.args)
@@ -75,7 +76,7 @@ class BatchNormalizationFoldingModifierInner(FunctionModifier):
         self._channel_last = channel_last
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
-        if _is(f, _BN):
+        if _is(f, *NORMALIZATIONS):
             return inputs[0] if self._takes_in(f.inputs[0].parent) else None
         if not self._takes_in(f):
             return None
@@ -90,7 +91,9 @@ class BatchNormalizationFoldingModifierInner(FunctionModifier):
         if f is None or not _is(f, *_CALLS):
             return False
         users = f.outputs[0].function_references
-        return len(users) == 1 and _is(users[0], _BN) and _normalizes_channels(users[0], f, self._channel_last)
+        return (
+            len(users) == 1 and _is(users[0], *NORMALIZATIONS) and _normalizes_channels(users[0], f, self._channel_last)
+        )
 
     def _folded(self, f: Function, bn: Function) -> tuple[np.ndarray, np.ndarray]:
         scale, shift = (a.reshape(-1) for a in _scale_and_shift(bn))
@@ -125,7 +128,7 @@ class BatchNormalizationFoldingOppositeModifierInner(FunctionModifier):
         self._channel_last = channel_last
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
-        if _is(f, _BN):
+        if _is(f, *NORMALIZATIONS):
             return inputs[0] if self._is_taken_in(f) else None
         bn = f.inputs[0].parent if f.inputs else None
         if bn is None or not _is(f, *_CALLS) or not self._is_taken_in(bn):
@@ -138,7 +141,7 @@ class BatchNormalizationFoldingOppositeModifierInner(FunctionModifier):
         return _CALLS[f.info.type_name](inputs[0], *folded, **f.info.args)
 
     def _is_taken_in(self, bn: Function) -> bool:
-        users = bn.outputs[0].function_references if _is(bn, _BN) else []
+        users = bn.outputs[0].function_references if _is(bn, *NORMALIZATIONS) else []
         return bool(users) and all(self._takes_in(f, bn) for f in users)
 
     def _takes_in(self, f: Function, bn: Function) -> bool:
@@ -199,7 +202,7 @@ class BatchNormalizationSelfFoldingModifier(FunctionModifier):
         self._count = 0
 
     def modify(self, f: Function, inputs: list[Variable]) -> Variable | None:
-        if not _is(f, _BN):
+        if not _is(f, *NORMALIZATIONS):
             return None
         scale, shift = _scale_and_shift(f)
         number, self._count = self._count, self._count + 1

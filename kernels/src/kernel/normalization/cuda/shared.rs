@@ -11,8 +11,6 @@ use crate::error::Result;
 use crate::kernel::normalization::SumOverRanks;
 use crate::kernel::normalization::cpu::Channels;
 
-const STEM: &str = "shared_statistics";
-
 /// What all ranks have found: for each channel the sum, and last how many elements each has; squared deviations.
 #[derive(Clone)]
 pub(in super::super) struct SharedTotals {
@@ -41,7 +39,8 @@ pub(in super::super) fn shared_forward(
     let (own, by) = (DeviceStatistics::new(f.x, c.channels)?, coefficients(f.x, c)?);
     if c.channels > 0 {
         let table = forward_table(c, &f, &ThreadSplit::new(gpu, c, Taking::new(c, &[f.x])));
-        let launch = gpu.launch(STEM, &named("shared_statistics", is_double(f.x)))?.table(&table.0)?;
+        let launch =
+            gpu.launch("normalization_shared", &named("shared_statistics", is_double(f.x)))?.table(&table.0)?;
         let launch = launch.data(&found.totals).data(&found.squares).data(&own.mean).data(&own.inverse).data(&by);
         // SAFETY: all arrays of the table and the launch have an element for each channel, the totals one more.
         unsafe { launch.run(gpu.grid(c.channels))? };
@@ -63,11 +62,11 @@ fn find(c: Channels, f: NormalizationForward, all: &dyn SumOverRanks) -> Result<
     let split = ThreadSplit::new(gpu, c, Taking::new(c, &[f.x]));
     let parts = moments(c, f.x, &split)?;
     let (table, grid) = (forward_table(c, &f, &split), team::grid(c.channels, JOINING));
-    let launch = gpu.launch(STEM, "own_totals")?.table(&table.0)?.data(&parts).data(&found.totals);
+    let launch = gpu.launch("normalization_shared", "own_totals")?.table(&table.0)?.data(&parts).data(&found.totals);
     // SAFETY: `parts` has an element for each part and channel, the totals one for each channel and one more.
     unsafe { launch.run(grid)? };
     all.sum(&found.totals)?;
-    let launch = gpu.launch(STEM, "own_squares")?.table(&table.0)?.data(&parts);
+    let launch = gpu.launch("normalization_shared", "own_squares")?.table(&table.0)?.data(&parts);
     // SAFETY: as above; the squares have an element for each channel.
     unsafe { launch.data(&found.totals).data(&found.squares).run(grid)? };
     all.sum(&found.squares)?;
@@ -90,28 +89,47 @@ pub(in super::super) fn shared_backward(
     let found = split.found(b.gy, c.channels)?;
     sums(c, b.gy, b.x, mean, 1, &split, &found)?;
     let slopes = Data::new_at(b.gy.place(), DType::F64, 2 * c.channels)?;
-    let launch = gpu.launch(STEM, &named("own_slopes", double))?.table(&backward_table(c, &b, split.parts).0)?;
+    let launch = gpu
+        .launch("normalization_shared", &named("own_slopes", double))?
+        .table(&backward_table(c, &b, split.parts).0)?;
     let launch = launch.data(&found).data(&s.all.totals).data(inverse).data(&slopes);
     // SAFETY: all arrays have their elements for each channel, `found` for each part, too.
     unsafe { launch.run(team::grid(c.channels, JOINING))? };
     let Some((gx, output)) = b.to_x else { return Ok(()) };
     all.sum(&slopes)?;
     let by = coefficients(b.gy, c)?;
-    let launch = gpu.launch(STEM, &named("by_slopes", double))?.maybe_array(b.gamma).data(mean).data(inverse);
+    let launch =
+        gpu.launch("normalization_shared", &named("by_slopes", double))?.maybe_array(b.gamma).data(mean).data(inverse);
     // SAFETY: as above.
     unsafe { launch.data(&slopes).data(&by).size(c.channels).run(gpu.grid(c.channels))? };
     map(c, b.gy, b.x, gx, &by, output)
 }
 
-/// `y` becomes the sums of `x` over all ranks by how many elements they are of, of which this rank has `count`.
-pub(in super::super) fn shared_mean(x: &Data, count: usize, y: &Data, all: &dyn SumOverRanks) -> Result<()> {
+/// Sums over all ranks, and last how many elements they are of.
+pub(in super::super) struct SharedSums(Data);
+
+/// `y` becomes the sums of `x` over all ranks, those that are `known` or that they find now, by how many elements they are of:
+/// of this rank `count`.
+pub(in super::super) fn shared_mean(
+    x: &Data,
+    count: usize,
+    y: &Data,
+    known: Option<&SharedSums>,
+    all: &dyn SumOverRanks,
+) -> Result<SharedSums> {
     let (gpu, n) = (x.gpu(), x.len());
-    let sums = Data::new_at(x.place(), DType::F64, n + 1)?;
-    let launch = gpu.launch(STEM, "share")?.array(x).size(n).double(count as f64).data(&sums);
-    // SAFETY: x has n elements, the sums one more.
-    unsafe { launch.run(gpu.grid(n + 1))? };
-    all.sum(&sums)?;
-    let launch = gpu.launch(STEM, "shared_mean")?.data(&sums).array(y).size(n);
+    let sums = match known {
+        Some(known) => known.0.clone(),
+        None => Data::new_at(x.place(), DType::F64, n + 1)?,
+    };
+    if known.is_none() {
+        let launch = gpu.launch("normalization_shared", "share")?.array(x).size(n).double(count as f64).data(&sums);
+        // SAFETY: x has n elements, the sums one more.
+        unsafe { launch.run(gpu.grid(n + 1))? };
+        all.sum(&sums)?;
+    }
+    let launch = gpu.launch("normalization_shared", "shared_mean")?.data(&sums).array(y).size(n);
     // SAFETY: as above; y is as large as x.
-    unsafe { launch.run(gpu.grid(n)) }
+    unsafe { launch.run(gpu.grid(n))? };
+    Ok(SharedSums(sums))
 }
