@@ -18,13 +18,15 @@ use std::sync::Arc;
 
 mod files;
 mod tree;
-pub(crate) use files::check_names;
-#[cfg(feature = "python")]
-pub(crate) use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
+#[doc(hidden)]
+pub use files::check_names;
+#[doc(hidden)]
+pub use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
 pub use files::{load_parameters, save_parameters};
-pub(crate) use tree::{Entries, Item, Scope};
-#[cfg(feature = "python")]
-pub(crate) use tree::{Tree, note, set_tree, take_back};
+#[doc(hidden)]
+pub use tree::{Entries, Item, Scope};
+#[doc(hidden)]
+pub use tree::{Tree, note, set_tree, take_back};
 use tree::{current, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
@@ -124,7 +126,8 @@ pub fn parameter_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R
 }
 
 /// As [`parameter_scope`]; if `f` fails, the parameters and scopes that it made go again.
-pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+#[doc(hidden)]
+pub fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
     undoing(|| parameter_scope(name, f))
 }
 
@@ -210,7 +213,8 @@ pub fn get_parameter_or_create(
 
 /// As [`get_parameter_or_create`], but a variable of its own over the same memory: each use has its own `need_grad`, which is
 /// never set where no gradients are wanted.
-pub(crate) fn use_parameter(
+#[doc(hidden)]
+pub fn use_parameter(
     name: &str,
     shape: impl Into<Shape>,
     initializer: &dyn Initializer,

@@ -18,16 +18,18 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A group of ranks, and how it sums: all of its members run the functions here alike, in one order with other collectives.
 #[derive(Clone)]
-pub(crate) struct SharedStatistics {
-    pub(crate) all: Arc<dyn SumOverRanks>,
-    pub(crate) group: String,
+#[doc(hidden)]
+pub struct SharedStatistics {
+    pub all: Arc<dyn SumOverRanks>,
+    pub group: String,
     /// It sums where a GPU has the numbers: runs may be captured.
-    pub(crate) on_gpu: bool,
+    pub on_gpu: bool,
 }
 
 impl SharedStatistics {
     /// The batch normalization `f`, by the statistics of the batches of all ranks.
-    pub(crate) fn normalization(self, f: &FunctionRef) -> Result<Vec<Variable>> {
+    #[doc(hidden)]
+    pub fn normalization(self, f: &FunctionRef) -> Result<Vec<Variable>> {
         let of = (&**f.function() as &dyn Any).downcast_ref::<BatchNormalization>();
         let of = of.ok_or_else(|| Error::arg("f", "a batch_normalization").actual(f.name()))?.clone();
         let x = f.inputs();
@@ -51,15 +53,16 @@ const fn definition(of: &Def, name: &'static str, snake: &'static str, doc: &'st
 }
 
 /// [`BatchNormalization`] over a group.
-pub(crate) struct SyncFunction {
+#[doc(hidden)]
+pub struct SyncFunction {
     of: BatchNormalization,
-    pub(crate) shared: SharedStatistics,
+    pub shared: SharedStatistics,
     number: u64,
 }
 
-#[cfg(feature = "python")]
 impl SyncFunction {
-    pub(crate) fn find(f: &dyn Function) -> Option<&SyncFunction> {
+    #[doc(hidden)]
+    pub fn find(f: &dyn Function) -> Option<&SyncFunction> {
         (f as &dyn Any).downcast_ref()
     }
 }

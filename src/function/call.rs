@@ -83,7 +83,8 @@ impl Setup {
     }
 
     /// The kernels, if it has any.
-    pub(crate) fn kernels(&self) -> Option<&dyn Call> {
+    #[doc(hidden)]
+    pub fn kernels(&self) -> Option<&dyn Call> {
         self.call.as_deref()
     }
 

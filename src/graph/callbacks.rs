@@ -77,11 +77,8 @@ pub trait CommunicatorBackwardCallback {
 }
 
 /// Tells callbacks of a run that has failed before it could begin, and gives its error.
-#[cfg(feature = "python")]
-pub(crate) fn fail_backward(
-    callbacks: &[&dyn CommunicatorBackwardCallback],
-    why: nnrs_kernels::error::Error,
-) -> Result<()> {
+#[doc(hidden)]
+pub fn fail_backward(callbacks: &[&dyn CommunicatorBackwardCallback], why: nnrs_kernels::error::Error) -> Result<()> {
     ToldCallbacks::during(callbacks, |_| Err(why))
 }
 

@@ -15,7 +15,6 @@ mod names;
 mod node;
 mod observe;
 mod operators;
-#[cfg(feature = "python")]
 mod owners;
 mod plan;
 mod rewire;
@@ -24,24 +23,24 @@ mod variable;
 mod visit;
 
 pub use callbacks::CommunicatorBackwardCallback;
-#[cfg(feature = "python")]
-pub(crate) use callbacks::fail_backward;
+#[doc(hidden)]
+pub use callbacks::fail_backward;
 pub use function_ref::FunctionRef;
-#[cfg(feature = "python")]
-pub(crate) use grad::by_own_rule;
+#[doc(hidden)]
+pub use grad::by_own_rule;
 pub use grad::grad;
 pub use gradient_registry::{GradientRule, register_gradient, unregister_gradient};
 pub use nnrs_kernels::context::Context;
 pub(crate) use node::FnNode;
-#[cfg(feature = "python")]
-pub(crate) use node::describe_inputs;
+#[doc(hidden)]
+pub use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
-#[cfg(feature = "python")]
-pub(crate) use owners::{HistoryNode, Root, owned_by};
+#[doc(hidden)]
+pub use owners::{HistoryNode, Root, owned_by};
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
-#[cfg(feature = "python")]
-pub(crate) use plan::{MANY, interruptible};
+#[doc(hidden)]
+pub use plan::{MANY, interruptible};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
 pub use variable::{Info, Variable, live_variables};

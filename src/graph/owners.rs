@@ -9,13 +9,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// A handle's variable or function, where user code is at work before it.
-pub(crate) enum Root {
+#[doc(hidden)]
+pub enum Root {
     Variable(Weak<VarNode>),
     Function(Weak<FnNode>),
 }
 
 /// A node in the history that may hold something of the user's.
-pub(crate) enum HistoryNode {
+#[doc(hidden)]
+pub enum HistoryNode {
     Function(FunctionRef),
     /// A variable with which something of the user's is kept.
     Variable(VarRef),
@@ -23,19 +25,21 @@ pub(crate) enum HistoryNode {
 
 /// The nodes behind some roots that their handles own, alone or together.
 #[derive(Default)]
-pub(crate) struct OwnedNodes {
-    pub(crate) places: Vec<HistoryNode>,
+#[doc(hidden)]
+pub struct OwnedNodes {
+    pub places: Vec<HistoryNode>,
     /// For each node those that it owns in turn, by their places in the list.
-    pub(crate) behind: Vec<Vec<usize>>,
+    pub behind: Vec<Vec<usize>>,
     /// For each root its own place, or its function's.
-    pub(crate) of: Vec<Option<usize>>,
+    pub of: Vec<Option<usize>>,
     /// How many nodes were looked at.
-    pub(crate) work: usize,
+    pub work: usize,
 }
 
 /// What the handles of `roots`, each with their number, own alone: no other handle, graph or run. Nothing where
 /// another thread is at work on the graphs.
-pub(crate) fn owned_by(roots: &[(Root, usize)]) -> OwnedNodes {
+#[doc(hidden)]
+pub fn owned_by(roots: &[(Root, usize)]) -> OwnedNodes {
     let part = UserCodePart::behind(roots);
     let work = part.as_ref().map_or(0, |p| p.variables.len() + p.functions.len());
     let found = part.and_then(|p| Some((p.shared()?, p)));
@@ -57,11 +61,13 @@ fn address<T>(a: &Arc<T>) -> usize {
 }
 
 impl Root {
-    pub(crate) fn of_variable(v: &VarRef) -> Option<Root> {
+    #[doc(hidden)]
+    pub fn of_variable(v: &VarRef) -> Option<Root> {
         has_user_code(v)?.then(|| Root::Variable(Arc::downgrade(v)))
     }
 
-    pub(crate) fn of_function(f: &Arc<FnNode>) -> Option<Root> {
+    #[doc(hidden)]
+    pub fn of_function(f: &Arc<FnNode>) -> Option<Root> {
         f.user_code.load(Relaxed).then(|| Root::Function(Arc::downgrade(f)))
     }
 }

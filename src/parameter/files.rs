@@ -65,7 +65,7 @@ fn save_nnabla(path: &Path, format: Format, all: &[(String, Variable)]) -> Resul
 }
 
 /// Writes parameters in place, in this order.
-pub(crate) fn write_to(file: &mut File, all: &[(String, Variable)]) -> Result<()> {
+pub fn write_to(file: &mut File, all: &[(String, Variable)]) -> Result<()> {
     let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));
     let contents = contents.collect::<Result<Vec<Data>>>()?;
     let shapes: Vec<Shape> = all.iter().map(|(_, v)| v.shape()).collect();
@@ -120,14 +120,15 @@ fn records_of(contents: Contents) -> Vec<Record> {
 }
 
 /// A parameter as a file holds it.
-pub(crate) struct Record {
-    pub(crate) name: String,
-    pub(crate) array: NdArray,
-    pub(crate) need_grad: bool,
+#[doc(hidden)]
+pub struct Record {
+    pub name: String,
+    pub array: NdArray,
+    pub need_grad: bool,
 }
 
 /// Reads all parameters, in the order in which they were made.
-pub(crate) fn read_from(file: &mut File) -> Result<Vec<Record>> {
+pub fn read_from(file: &mut File) -> Result<Vec<Record>> {
     let (mut tensors, notes) = read_open(file, Elements::Typed)?;
     let order: Vec<String> = note(&notes, ORDER)?;
     let need_grad: HashMap<String, bool> = note(&notes, NEED_GRAD)?;
@@ -141,22 +142,25 @@ pub(crate) fn read_from(file: &mut File) -> Result<Vec<Record>> {
 }
 
 /// Puts records into the current scope; if one of them does not fit, none.
-pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
+#[doc(hidden)]
+pub fn set_all(records: Vec<Record>) -> Result<()> {
     put_all(stage_all(records)?)
 }
 
 /// A parameter that is to be put into the tree.
-pub(crate) struct Staged {
-    pub(crate) name: String,
+#[doc(hidden)]
+pub struct Staged {
+    pub name: String,
     /// The tree's, or a new one.
-    pub(crate) variable: Variable,
-    pub(crate) is_new: bool,
+    pub variable: Variable,
+    pub is_new: bool,
     /// Values and `need_grad` of a file, which the tree's parameter gets.
-    pub(crate) values: Option<(NdArray, bool)>,
+    pub values: Option<(NdArray, bool)>,
 }
 
 /// The parameters that records will be. Nothing changes before [`put_all`]: no other thread sees the new ones, or new values.
-pub(crate) fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
+#[doc(hidden)]
+pub fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
     check_names(records.iter().map(|r| r.name.as_str()))?;
     let new = |name: &str, array: &NdArray, need_grad: bool| {
         let v = Variable::from_array(array.clone()).with_need_grad(need_grad);
@@ -174,7 +178,8 @@ pub(crate) fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
 
 /// Puts parameters into the current scope; if one of them does not fit, none. Where another thread has put one since, that one
 /// stays, and a new one becomes one memory with it. What has been in the tree is others' too: it gets its values where it is.
-pub(crate) fn put_all(all: Vec<Staged>) -> Result<()> {
+#[doc(hidden)]
+pub fn put_all(all: Vec<Staged>) -> Result<()> {
     let fits = |s: &Staged| parameter_there(&s.name, &s.variable.shape()).map(drop);
     all.iter().try_for_each(fits)?;
     for Staged { name, variable, is_new, values } in all {
@@ -202,7 +207,8 @@ fn note<T: serde::de::DeserializeOwned + Default>(notes: &Notes, key: &str) -> R
 const MOST_DEPTH: usize = 100;
 
 /// No name may come twice, be empty, lie in very many scopes, or also be a scope of another.
-pub(crate) fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> {
+#[doc(hidden)]
+pub fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> {
     let bad = |why: String| Err(Error::new(ErrorKind::Format, why));
     let mut names = HashSet::new();
     for given in all {

@@ -13,7 +13,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 /// What a scope has under a name.
 #[derive(Clone)]
-pub(crate) enum Item {
+#[doc(hidden)]
+pub enum Item {
     Parameter(Variable),
     Scope(Scope),
 }
@@ -28,10 +29,12 @@ impl Item {
     }
 }
 
-pub(crate) type Scope = Arc<dyn Entries>;
+#[doc(hidden)]
+pub type Scope = Arc<dyn Entries>;
 
 /// A scope: parameters and inner scopes by name, in the order in which they were made.
-pub(crate) trait Entries: Any + Send + Sync {
+#[doc(hidden)]
+pub trait Entries: Any + Send + Sync {
     fn get(&self, key: &str) -> Option<Item>;
     /// Puts `item` under `key` unless there is something already; gives what is there then. To be [`note`]d.
     fn add(self: Arc<Self>, key: &str, item: Item) -> Result<Item, Error>;
@@ -46,7 +49,8 @@ pub(crate) trait Entries: Any + Send + Sync {
 }
 
 /// Who keeps the root, and each thread's place below it.
-pub(crate) trait Tree: Send + Sync {
+#[doc(hidden)]
+pub trait Tree: Send + Sync {
     fn root(&self) -> Scope;
     fn current(&self) -> Scope;
     /// Goes into a scope (`None`: the root); gives where the thread was.
@@ -63,12 +67,13 @@ thread_local! {
 }
 
 /// Notes how to undo a change of the tree. What another thread has put there since is to stay.
-pub(crate) fn note(undo: impl FnOnce() + 'static) {
+pub fn note(undo: impl FnOnce() + 'static) {
     JOURNAL.with_borrow_mut(|journal| journal.as_mut().map(|j| j.push(Box::new(undo))));
 }
 
 /// Takes out of a scope what was put there; an inner scope that others use meanwhile stays.
-pub(crate) fn take_back(scope: &dyn Entries, key: &str) {
+#[doc(hidden)]
+pub fn take_back(scope: &dyn Entries, key: &str) {
     let is_used = matches!(scope.get(key), Some(Item::Scope(inner)) if !inner.list().is_empty());
     if !is_used {
         scope.remove(key);
@@ -114,8 +119,8 @@ pub(crate) fn tree() -> &'static dyn Tree {
 }
 
 /// Makes `tree` that of the process; the parameters that there are move to its root. What was set first stays.
-#[cfg(feature = "python")]
-pub(crate) fn set_tree(tree: impl Tree + 'static) -> Result<(), Error> {
+#[doc(hidden)]
+pub fn set_tree(tree: impl Tree + 'static) -> Result<(), Error> {
     let root = tree.root();
     ROOT.list().into_iter().try_for_each(|(name, item)| root.clone().put(&name, item))?;
     let _ = TREE.set(Box::new(tree));

@@ -55,7 +55,8 @@ pub struct LayerDef {
 
 impl LayerDef {
     /// An error of one of its parts as an error of the layer, which is what was called.
-    pub(crate) fn told(&self, e: Error) -> Error {
+    #[doc(hidden)]
+    pub fn told(&self, e: Error) -> Error {
         let is_own = |argument: &str| {
             self.inputs.iter().any(|x| x.name == argument) || self.args.iter().any(|a| a.name == argument)
         };

@@ -75,7 +75,8 @@ pub fn fused_convolution(x: &Variable, weight: &Variable, options: FusedConvolut
 }
 
 /// As [`fused_convolution`], with an array for y's data.
-pub(crate) fn fused_convolution_into(
+#[doc(hidden)]
+pub fn fused_convolution_into(
     x: &Variable,
     weight: &Variable,
     options: FusedConvolution,

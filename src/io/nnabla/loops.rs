@@ -14,7 +14,8 @@ type LoopPass<'a> = Vec<(&'a str, i64)>;
 ///
 /// # Errors
 /// Loops that contradict themselves or are absurdly long.
-pub(crate) fn expanded(network: &Message) -> Result<Message> {
+#[doc(hidden)]
+pub fn expanded(network: &Message) -> Result<Message> {
     let loops = network.list("repeat_info");
     if loops.is_empty() {
         return Ok(network.clone());

@@ -6,7 +6,8 @@
 mod archive;
 mod arguments;
 mod batch;
-pub(crate) mod binary;
+#[doc(hidden)]
+pub mod binary;
 mod composed;
 mod files;
 mod initial;
@@ -15,20 +16,24 @@ mod loops;
 mod message;
 pub(crate) mod network;
 mod record;
-pub(crate) mod schema;
-pub(crate) mod text;
+#[doc(hidden)]
+pub mod schema;
+#[doc(hidden)]
+pub mod text;
 
-#[cfg(feature = "python")]
-pub(crate) use batch::open as open_batch;
-#[cfg(feature = "python")]
-pub(crate) use files::bytes_of;
+#[doc(hidden)]
+pub use batch::open as open_batch;
+#[doc(hidden)]
+pub use files::bytes_of;
 pub use files::{Contents, Format, NamedState, NnpToSave, read, write};
 pub(crate) use files::{format_of, read_path, with_executors};
-pub(crate) use loops::expanded;
+#[doc(hidden)]
+pub use loops::expanded;
 pub use message::{FieldValue, Message};
 pub use network::Network;
-pub(crate) use network::{Build, build};
-#[cfg(feature = "python")]
-pub(crate) use record::function;
+#[doc(hidden)]
+pub use network::{Build, build};
+#[doc(hidden)]
+pub use record::function;
 pub use record::{NetworkToSave, parameter, record};
 pub use schema::{FieldKind, FieldSpec, MessageSpec};
