@@ -114,6 +114,7 @@ def told(what: str) -> Iterator[None]:
         raise AssertionError(f"with {what}: {type(e).__name__}: {e}") from e
 
 
+@functools.cache
 def modules() -> dict[str, ModuleType]:
     """All case files by the name of their function."""
     stems = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "case", "families"))
