@@ -113,6 +113,15 @@ def fusion(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 @pytest.fixture
+def switching_often() -> Iterator[None]:
+    """Threads take turns fifty times as often: one that releases the GIL else waits for 5 ms each time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture
 def still_works() -> Iterator[None]:
     """After the test the engine does what it should."""
     import nnrs as nn

@@ -31,32 +31,28 @@ def shows(choices: Iterable[list[np.ndarray]], base: int, constant: float = 0.0)
 
     def check(outputs: list[np.ndarray], inputs: list[np.ndarray]) -> None:
         (y,), (x,) = outputs, inputs
-        found: dict[tuple[int, ...], int] = {}
         numbers = list(product(*(range(len(c)) for c in axes)))
-        for s in np.ndindex(y.shape[:base]):
-            fits = [
-                n
-                for n in numbers
-                if np.array_equal(y[s], shown(x, [c[k] for c, k in zip(axes, n, strict=True)], s, constant))
-            ]
-            assert fits, f"sample {s} is none that may be:\n{y[s]}"
-            found[fits[0]] = found.get(fits[0], 0) + 1
+        within = tuple(range(base, y.ndim))
+        fits = np.array(
+            [(y == shown(x, [c[k] for c, k in zip(axes, n, strict=True)], constant)).all(within) for n in numbers]
+        )
+        assert fits.any(0).all(), f"samples {np.argwhere(~fits.any(0)).tolist()} are none that may be:\n{y}"
+        found = np.bincount(fits.argmax(0).ravel(), minlength=len(numbers))
         expected = np.prod(y.shape[:base]) / len(numbers)
         if expected >= 20:
-            chi = sum((found.get(n, 0) - expected) ** 2 / expected for n in numbers)
-            assert chi < len(numbers) + 6 * np.sqrt(2 * len(numbers)), found
+            chi = ((found - expected) ** 2 / expected).sum()
+            assert chi < len(numbers) + 6 * np.sqrt(2 * len(numbers)), dict(zip(numbers, found, strict=True))
 
     return check
 
 
-def shown(x: np.ndarray, places: list[np.ndarray], sample: tuple[int, ...], constant: float) -> np.ndarray:
-    """What sample `sample` of the result is by these places of all axes."""
-    chosen = [p[s : s + 1] for p, s in zip(places, sample, strict=False)] + places[len(sample) :]
-    y = x[np.ix_(*[c.clip(0) for c in chosen])]
+def shown(x: np.ndarray, places: list[np.ndarray], constant: float) -> np.ndarray:
+    """What the result is by these places of all axes."""
+    y = x[np.ix_(*[c.clip(0) for c in places])]
     inside = np.ones(y.shape, bool)
-    for axis, c in enumerate(chosen):
+    for axis, c in enumerate(places):
         inside &= (c >= 0).reshape([-1 if a == axis else 1 for a in range(y.ndim)])
-    return np.where(inside, y, constant).reshape(y.shape[len(sample) :])
+    return np.where(inside, y, constant)
 
 
 def stay(*sizes: int) -> list[list[np.ndarray]]:

@@ -192,7 +192,7 @@ def test_what_a_rule_reads_is_said_of_the_shapes_of_the_call():
 
 
 @pytest.mark.parametrize("f", [F.tan, F.sigmoid, lambda x: F.add2(x, x), lambda x: x * 2])
-def test_shapes_that_another_thread_changes_in_the_middle_of_a_rule(f):
+def test_shapes_that_another_thread_changes_in_the_middle_of_a_rule(f, switching_often):
     x = leaf(np.ones((4, 5, 6)))
     y = f(x)
     y.forward()

@@ -70,7 +70,7 @@ def attempt(load: Callable[[], Any]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.long) for s in (1, 2))])
 def test_any_value_at_any_place(seed, tmp_path):
     training = Training(tmp_path)
     path = training.points.save(1)

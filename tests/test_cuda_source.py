@@ -27,8 +27,8 @@ def nvrtc() -> Nvrtc:
     return Nvrtc(path)
 
 
-def sources(dtype: str) -> dict[str, str]:
-    found = {name: _core.cuda_source(name, dtype) for name in NAMES}
+def sources(dtype: str, names: list[str] = NAMES) -> dict[str, str]:
+    found = {name: _core.cuda_source(name, dtype) for name in names}
     return {name: text for name, text in found.items() if text is not None}
 
 
@@ -36,15 +36,15 @@ def kernels(source: str) -> set[str]:
     return set(re.findall(r'^extern "C" __global__ void (\w+)\(', source, re.MULTILINE))
 
 
-# The others in test-all.
-QUICK = ("float16", "float64")
-ALL = [dtype if dtype in QUICK else pytest.param(dtype, marks=pytest.mark.long) for dtype in DTYPES]
+# Each function in one type, and all of them in all types in the long test.
+SPREAD = [pytest.param(dtype, NAMES[k :: len(DTYPES)], id=f"some {dtype}") for k, dtype in enumerate(DTYPES)]
+ALL = [pytest.param(dtype, NAMES, id=f"all {dtype}", marks=pytest.mark.long) for dtype in DTYPES]
 
 
-@pytest.mark.parametrize("dtype", ALL)
-def test_all_compile_to_ptx(nvrtc: Nvrtc, dtype: str) -> None:
-    """All functions of a type in one program: the prelude is guarded against being there twice."""
-    text = "\n".join(sources(dtype).values())
+@pytest.mark.parametrize(("dtype", "names"), SPREAD + ALL)
+def test_all_compile_to_ptx(nvrtc: Nvrtc, dtype: str, names: list[str]) -> None:
+    """Functions of a type in one program: the prelude is guarded against being there twice."""
+    text = "\n".join(sources(dtype, names).values())
     ptx = nvrtc.ptx(text, "--gpu-architecture=compute_70", "--fmad=false")
     assert set(re.findall(r"\.entry (\w+)\(", ptx)) == kernels(text)
     assert ".target sm_70" in ptx

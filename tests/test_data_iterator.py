@@ -63,8 +63,15 @@ def needs(spec: dict[str, Any]) -> None:
         pytest.importorskip("h5py")
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
-@pytest.mark.parametrize("name", scenarios.SPECS)
+# Every other one without a thread, the ones between with one; both in the long test.
+RUNS = [
+    pytest.param(name, thread, marks=[] if (i + thread) % 2 == 0 else pytest.mark.long)
+    for i, name in enumerate(scenarios.SPECS)
+    for thread in (False, True)
+]
+
+
+@pytest.mark.parametrize(("name", "thread"), RUNS)
 def test_a_run_is_nnablas(name, thread, tmp_path):
     spec = scenarios.SPECS[name]
     needs(spec)

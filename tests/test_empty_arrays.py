@@ -129,7 +129,7 @@ INDEXED = {
 
 
 @pytest.mark.parametrize("name", INDEXED)
-def test_labels_that_another_thread_writes(name):
+def test_labels_that_another_thread_writes(name, switching_often):
     t = nn.Variable.from_numpy_array(np.zeros((400, 1), np.int64))
     y = INDEXED[name](t)
     labels, stop = t.data.data, threading.Event()

@@ -19,6 +19,11 @@ def built() -> Path:
     return fake_driver.build()
 
 
+@pytest.fixture(scope="module")
+def whole() -> Path:
+    return fake_driver.build(whole=True)
+
+
 # ---- The tests of GPUs
 
 
@@ -47,20 +52,20 @@ def run_tests(built: Path, folder: Path, arguments: list[str], backend: str = "c
 # How soon things happen: by and by, or only when the host waits for them.
 @pytest.mark.long
 @pytest.mark.parametrize("prob", [0.3, 0])
-def test_the_tests_of_gpus(built: Path, tmp_path: Path, prob: int) -> None:
-    done = run_tests(built, tmp_path, [f"tests/{name}.py" for name in GPU], devices=2, prob=prob, seed=int(10 * prob))
+def test_the_tests_of_gpus(whole: Path, tmp_path: Path, prob: int) -> None:
+    done = run_tests(whole, tmp_path, [f"tests/{name}.py" for name in GPU], devices=2, prob=prob, seed=int(10 * prob))
     for what in ("captures", "replays", "copies between devices", "pinned copies"):
         assert done.counts[what] > 0, done.counts
 
 
 @pytest.mark.long
-def test_graphs(built: Path, tmp_path: Path) -> None:
-    run_tests(built, tmp_path, [f"tests/test_{name}.py" for name in GRAPHS], "cudnn", prob=0.1)
+def test_graphs(whole: Path, tmp_path: Path) -> None:
+    run_tests(whole, tmp_path, [f"tests/test_{name}.py" for name in GRAPHS], "cudnn", prob=0.1)
 
 
 @pytest.mark.long
-def test_functions(built: Path, tmp_path: Path) -> None:
-    run_tests(built, tmp_path, ["tests/test_functions.py", "-k", "(forward or first) and not half"], "cudnn")
+def test_functions(whole: Path, tmp_path: Path) -> None:
+    run_tests(whole, tmp_path, ["tests/test_functions.py", "-k", "(forward or first) and not half"], "cudnn")
 
 
 # Scripts that need a process of their own, or several.

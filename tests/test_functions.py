@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -337,10 +338,19 @@ def test_error(target: Target) -> None:
     error = target.case
     if error.host and BACKEND != "cpu":
         pytest.skip("a GPU does not look at the numbers")
-    kind, match = (Exception, None) if h.ORACLE else (error.kind, error.match)
-    with scope("float"), pytest.raises(kind, match=match) as raised:
-        h.forward(target, [h.variable(x) for x in target.inputs("float")])
-    assert h.ORACLE or str(raised.value).startswith(f"{target.name}: ")
+    kind, text = failure(target)
+    assert h.ORACLE or (issubclass(kind, error.kind) and re.search(error.match, text)), f"{kind.__name__}: {text}"
+    assert h.ORACLE or text.startswith(f"{target.name}: ")
+
+
+def failure(target: Target) -> tuple[type[Exception], str]:
+    """The kind and the text of the error: what it holds would have to be collected, which takes ten times as long."""
+    try:
+        with scope("float"):
+            h.forward(target, [h.variable(x) for x in target.inputs("float")])
+    except Exception as e:
+        return type(e), str(e)
+    raise AssertionError("no error")
 
 
 def first_cases() -> list[Target]:

@@ -54,9 +54,10 @@ time.sleep(float(sys.argv[2]))
 """
 
 
+@pytest.mark.parametrize("moments", [(0, 2, 4), pytest.param((1, 3), marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["plain", "numpy", "hook", "auto", "python function"])
-def test_daemon_threads_at_the_end(kind):
-    for k in range(5):
+def test_daemon_threads_at_the_end(kind, moments):
+    for k in moments:
         command = [sys.executable, "-c", SCRIPT, kind, str(0.035 * k)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")

@@ -11,6 +11,7 @@ import logging
 import runpy
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,14 @@ import nnrs as nn
 import nnrs.compat
 from nnrs.utils import image_utils
 
-pytest.importorskip("sklearn", reason="the digits that scripts learn are scikit-learn's")
-pytest.importorskip("h5py", reason="the scripts save .h5 files")
-pytest.importorskip("PIL", reason="the scripts save pictures")
+# Not imported here, which takes seconds: all processes that share the tests read this file.
+for package, reason in {
+    "sklearn": "the digits that scripts learn are scikit-learn's",
+    "h5py": "the scripts save .h5 files",
+    "PIL": "the scripts save pictures",
+}.items():
+    if find_spec(package) is None:
+        pytest.skip(reason, allow_module_level=True)
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "migration_series.json").read_text())

@@ -9,7 +9,7 @@ from mpi_helpers import mpirun
 pytestmark = pytest.mark.host
 
 
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.long), 4])
 def test_collectives_are_numpys(size):
     """In all types, of sizes 0, 1, 7, 40,000 and 10^7; lists, groups, calls that differ; one process needs no MPI."""
     assert mpirun(size, "collectives", size).count("is well") == size
@@ -29,16 +29,16 @@ def test_sync_batch_normalization_is_that_of_the_whole_batch():
 
 
 def test_random_programs_are_numpys():
-    assert mpirun(3, "random_program", 1, 15).count("is well") == 3
+    assert mpirun(3, "random_program", 1, 6).count("is well") == 3
 
 
 def test_backward_runs_that_fail_on_some_are_told_to_all():
-    assert mpirun(3, "failed_runs", 2, 40).count("is well") == 3
+    assert mpirun(3, "failed_runs", 2, 20).count("is well") == 3
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_failed_runs_are_told_to_all_communicators_whatever_threads_use_them(size):
-    assert mpirun(size, "failed_runs_in_threads", size, 40).count("is well") == size
+    assert mpirun(size, "failed_runs_in_threads", size, 20).count("is well") == size
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.host
 LIMIT = 120  # of mpirun as a whole, which is slow to start where others compute
 
 # What goes on, with as many refusals as are told; what the same calls in another order are, nobody can foresee.
-GOES_ON = {
+AMIDST = {
     "shape": 3,
     "dtype": 3,
     "root": 3,
@@ -22,12 +22,11 @@ GOES_ON = {
     "parameters": 3,
     "gradients": 3,
     "run": 3,
-    "last": 6,
-    "dropped": 0,
     "gone": 0,
     "overflow": 0,
-    "fork": 0,
 }
+AT_THE_END = {"last": 6, "dropped": 0, "fork": 0}  # of the program, or of one that has done nothing else
+GOES_ON = {**AMIDST, **AT_THE_END}
 ENDS = {
     "exit": r"CommunicatorError: rank \d in \w+ \(call \d+, group '\w+'\): rank \d ended without coming to it",
     "status": r"CommunicatorError: rank \d in \w+ \(call \d+, group '\w+'\): rank \d ended without coming to it",
@@ -41,19 +40,25 @@ ENDS = {
 }
 
 
-def run(wrong: str) -> tuple[int, str]:
-    seed = zlib.crc32(wrong.encode()) % 1000
-    done = failing(3, "hostile", seed, wrong, timeout=LIMIT, NNRS_COMMUNICATOR_TIMEOUT="5")
+def run(*wrong: str) -> tuple[int, str]:
+    seed = zlib.crc32(wrong[0].encode()) % 1000
+    done = failing(3, "hostile", seed, *wrong, timeout=LIMIT, NNRS_COMMUNICATOR_TIMEOUT="5")
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("wrong", GOES_ON)
+@pytest.mark.parametrize("wrong", [*AT_THE_END, *(pytest.param(w, marks=pytest.mark.long) for w in AMIDST)])
 def test_all_are_told_and_go_on(wrong):
     status, text = run(wrong)
     assert status == 0 and text.count("is well") == 3 and text.count("refused:") == GOES_ON[wrong], text
     if wrong == "fork":
         assert "fork: all_reduce (group 'world'): a fork of the process that made it cannot take part" in text
         assert text.count("fork, too:") == 2
+
+
+def test_all_are_told_of_one_wrong_use_after_the_other_and_go_on():
+    status, text = run(*AMIDST)
+    assert status == 0 and text.count("is well") == 3, text
+    assert {wrong: text.count(f"{wrong} refused:") for wrong in AMIDST} == AMIDST, text
 
 
 def test_a_signals_handler_that_raises_in_a_wait():
@@ -65,7 +70,10 @@ def test_a_signals_handler_that_raises_in_a_wait():
     )
 
 
-@pytest.mark.parametrize("wrong", ENDS)
+# Those that tests/test_mpi_faults.py has too are in the long test.
+@pytest.mark.parametrize(
+    "wrong", [pytest.param(w, marks=pytest.mark.long) if w in ("exit", "raise", "kill") else w for w in ENDS]
+)
 def test_the_end_of_one_is_that_of_all(wrong):
     status, text = run(wrong)
     assert status != 0 and "is well" not in text, text

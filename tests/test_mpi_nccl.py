@@ -70,7 +70,7 @@ def test_a_program_over_sockets_ends_while_its_communicator_lives(tmp_path):
     assert out.count("is well") == 2 and not list(tmp_path.glob("nnrs-nccl-*"))
 
 
-@pytest.mark.parametrize("how", ["end", "exit", "raise"])
+@pytest.mark.parametrize("how", ["end", pytest.param("exit", marks=pytest.mark.long), "raise"])
 def test_a_program_ends_while_its_communicator_lives(tmp_path, how):
     """All leave NCCL: the last one takes away what the emulated one keeps on the disk. An error ends all at once."""
     done = failing(2, "nccl_end", how, timeout=60, TMPDIR=str(tmp_path), **EMULATED)

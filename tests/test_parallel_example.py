@@ -27,15 +27,22 @@ def parameters(folder):
     return found
 
 
-@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
-def test_two_processes_are_one_with_the_same_batches(tmp_path, start):
-    """Parameters within rounding after 20 steps; rank 0 alone prints and writes."""
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """Parameters of one process."""
     pytest.importorskip("h5py"), pytest.importorskip("tqdm")
+    folder = tmp_path_factory.mktemp("one")
+    command = [sys.executable, str(EXAMPLE), "--slices", "2", *ARGUMENTS, str(folder)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60, env={**os.environ, "NNRS_NUM_THREADS": "1"})
+    return parameters(folder)
+
+
+@pytest.mark.parametrize("start", [mpirun, socket_helpers.run])
+def test_two_processes_are_one_with_the_same_batches(tmp_path, start, one):
+    """Parameters within rounding after 20 steps; rank 0 alone prints and writes."""
     printed = start(2, EXAMPLE, *ARGUMENTS, tmp_path / "two")
     assert printed.count("held-out accuracy") == 1 and "2 processes" in printed
-    command = [sys.executable, str(EXAMPLE), "--slices", "2", *ARGUMENTS, str(tmp_path / "one")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60, env={**os.environ, "NNRS_NUM_THREADS": "1"})
-    one, two = parameters(tmp_path / "one"), parameters(tmp_path / "two")
+    two = parameters(tmp_path / "two")
     assert list(one) == list(two) and len(one) == 14
     for name, values in one.items():
         np.testing.assert_allclose(two[name], values, atol=5e-3 * max(1, abs(values).max()), err_msg=name)

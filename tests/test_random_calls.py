@@ -10,12 +10,12 @@ from calls import __main__ as calls
 
 @pytest.mark.skipif(backend.BACKEND != "cpu", reason="its own processes run on the CPU")
 def test_random_calls():
-    assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 3000) == []
+    assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 1500) == []
 
 
 @pytest.mark.skipif(backend.BACKEND != "cpu", reason="its own processes run on the CPU")
 def test_random_graphs_that_change_at_any_time():
-    assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 300, "graphs") == []
+    assert calls.run(int(os.environ.get("NNRS_TEST_SEED", "1")), 150, "graphs") == []
 
 
 def test_a_crash_is_found_and_what_comes_after_it_is_called(monkeypatch, tmp_path):

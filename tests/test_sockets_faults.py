@@ -113,11 +113,11 @@ NAMED = r"CommunicatorError: rank \d in \w+ \(call \d+, group '\w+'\): rank \d "
 
 
 @pytest.mark.parametrize(("wrong", "says"), [
-    ("exit", "ended without coming to it"),
+    pytest.param("exit", "ended without coming to it", marks=pytest.mark.long),
     ("status", "ended without coming to it"),
     ("vanish", "ended without a word"),
-    ("raise", "ended all processes: IndexError"),
-    ("kill", "ended without a word"),
+    pytest.param("raise", "ended all processes: IndexError", marks=pytest.mark.long),
+    pytest.param("kill", "ended without a word", marks=pytest.mark.long),
 ])  # fmt: skip
 def test_the_end_of_one_is_that_of_all(wrong, says):
     done = hostile(wrong)

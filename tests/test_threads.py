@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 import time
 
@@ -150,7 +149,7 @@ def test_a_value_that_another_thread_clears_is_computed_again():
         np.testing.assert_allclose(x.g, 30 * slope, rtol=1e-4, atol=1e-4)
 
 
-def test_a_thread_that_only_reads_changes_nothing():
+def test_a_thread_that_only_reads_changes_nothing(switching_often):
     w = leaf(X)
     done = threading.Event()
 
@@ -195,14 +194,6 @@ def test_a_thread_that_only_reads_an_intermediate_value_changes_nothing(read, cl
             done.set()
 
     parallel(train, look)
-
-
-@pytest.fixture
-def switching_often():
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.parametrize("reads", ["h.d", "h.data.data", "h.data.get_data('r')", "w.d", "w.g"])

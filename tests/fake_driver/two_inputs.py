@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 N = 3 << 18  # 3 MiB
-SEEDS = 8
+SEEDS = 4
 
 
 def steps() -> None:

@@ -1,6 +1,6 @@
 """Random collectives over three ranks, one wrong use in their midst, and random collectives again where all may go on.
 
-python hostile.py SEED WRONG    # WRONG: one of those below
+python hostile.py SEED WRONG...    # WRONG: one of those below, or one after the other
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import nnrs as nn
 import nnrs.communicators as C
 import nnrs.functions as F
 
-seed, wrong = int(sys.argv[1]), sys.argv[2]
+seed, wrong = int(sys.argv[1]), ""
 comm = C.MultiProcessDataParallelCommunicator(nn.get_current_context())
 comm.init()
 rank, same = comm.rank, random.Random(seed)  # draws alike on all ranks
-bad = rank == same.randrange(comm.size)
+bad = False
 pair = comm.new_group(("pair", same.sample(range(comm.size), 2)))
 
 
@@ -61,9 +61,9 @@ def refused(call):
     try:
         call()
     except ValueError as error:
-        print("refused:", " ".join(str(error).split())[:160], flush=True)
+        print(f"{wrong} refused:", " ".join(str(error).split())[:160], flush=True)
     else:
-        raise AssertionError("no error")
+        raise AssertionError(f"{wrong}: no error")
 
 
 def other_order():
@@ -153,7 +153,7 @@ def alarm():
             print("alarm", flush=True)
         except ValueError as error:
             assert step == 2, error
-            print("refused:", " ".join(str(error).split())[:160], flush=True)
+            print(f"{wrong} refused:", " ".join(str(error).split())[:160], flush=True)
     comm.barrier()
     assert (x.data == 6).all()
     np.testing.assert_allclose(v.g, comm.size * np.exp([2.0, 3.0]), rtol=1e-6)
@@ -318,8 +318,10 @@ WRONG = {
     "term": lambda: time.sleep(1000) if bad else threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start(),
 }
 print("started", flush=True)
-good()
-WRONG[wrong]()
-good()
+for wrong in sys.argv[2:]:
+    bad = rank == same.randrange(comm.size)
+    good()
+    WRONG[wrong]()
+    good()
 comm.all_reduce(array(6))
 print(f"rank {rank} is well", flush=True)
