@@ -558,6 +558,31 @@ def test_a_program_ends_with_an_open_iterator(code):
     assert (done.returncode, done.stderr) == (0, "") and time.monotonic() - start < 40
 
 
+def test_a_thread_is_not_cut_off_in_another_library(tmp_path):
+    """One whose owner is gone, too: h5py's lock would be left behind, which the end of the interpreter takes."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f["x"] = np.zeros((4, 3))
+    done = child(f"""
+import h5py, time
+from nnrs.utils.data_iterator import data_iterator_simple
+at_work = []
+def load(n):
+    at_work.append(n)
+    with h5py._objects.phil:
+        time.sleep(1.5 * (n > 1))
+    return (n,)
+def use():
+    it = data_iterator_simple(load, 4, 2)
+    it.next()
+    while len(at_work) < 3:
+        time.sleep(0.01)
+use()
+kept = h5py.File({str(tmp_path / "x.h5")!r})
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_iterator_that_is_read_when_the_program_ends():
     """In a function that was registered first, and runs last."""
     done = child("""

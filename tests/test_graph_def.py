@@ -267,3 +267,19 @@ def test_what_does_not_fit():
         n()
     with pytest.raises(TypeError, match="a tuple of ints"):
         nn.ProtoVariable("ab")
+
+
+def test_wrong_inputs_of_a_network():
+    """Which inputs are missing is said, and nothing is taken for them; what is no argument is none."""
+    t, u = nn.Variable((2, 3)), nn.Variable((2, 3))
+    network = nn.graph_def.create_graph_from_variable("net", t * 2 + u, names={"t": t, "u": u})
+    x = nn.Variable.from_numpy_array(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="network 'net': argument 'args': expected 2 inputs, got none for u"):
+        network(x)
+    with pytest.raises(TypeError, match="network 'net': argument 'u': expected batch_size or ctx"):
+        network(x, u=x)
+    y = network(x, x)
+    y.forward()
+    assert (y.d == 3).all()
+    with pytest.raises(TypeError, match="create_graph_from_variable: argument 'name'"):
+        nn.graph_def.create_graph_from_variable(None, y)

@@ -1,7 +1,8 @@
 """Which folders of each crate use which: a cycle between two of them is allowed only if it is named here.
 
 A use is a path that begins with `crate::`; what a file has for its tests alone does not count. The compiler sees to it
-that the kernels know nothing of nnrs, and both nothing of src/python/, which is a crate of its own. And a type's name means one thing in both crates.
+that the kernels know nothing of nnrs, and both nothing of src/python/, which is a crate of its own. And a type's name
+means one thing in both crates.
 """
 
 from __future__ import annotations

@@ -139,6 +139,8 @@ def test_networks_share_the_loaders_parameters(tmp_path):
     save(tmp_path / "net.nnp", contents)
     scope = {}
     loader = NnpLoader(tmp_path / "net.nnp", scope=scope)
+    with pytest.raises(KeyError, match="^get_network: argument 'name': expected one of the networks 'net'"):
+        loader.get_network("other")
     one, two = loader.get_network("net"), loader.get_network("net", batch_size=1)
     w = one.variables["one/affine/W"]
     with nn.parameter_scope("", scope):

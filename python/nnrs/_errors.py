@@ -110,6 +110,12 @@ class OutOfBoundsError(Error, IndexError):
     """An index that an array does not have."""
 
 
+class UnknownNameError(ArgumentError, KeyError):
+    """A name of something that is not there."""
+
+    __str__ = Exception.__str__  # KeyError's would put quotes around it
+
+
 class UnsupportedError(Error, NotImplementedError):
     """Something that this version cannot do. As NotImplementedError it is a RuntimeError, too."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Variable
-from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_type, message
+from .._errors import ArgumentError, ArgumentTypeError, check_callable, check_type, describe, message
 from .._messages import Message, message_class
 from ._proto_parts import ProtoFunction, ProtoVariable
 
@@ -149,18 +149,30 @@ class ProtoNetwork:
         """Make the graph.
 
         Args:
-            args: Variables for the inputs, in the order of `inputs`; without any, new ones are made.
+            args: Variables for the inputs, in the order of `inputs`; without any, new ones are made. Inputs that have
+                initial values may be left out.
             batch_size: Samples in a batch, where the network leaves that open.
             ctx: The context.
 
         Returns:
             The output, or a tuple of them.
+
+        Raises:
+            TypeError: For too many inputs, or other arguments.
+            ValueError: For too few inputs.
         """
         here = f"network '{self.name}'"
+        unknown = next((name for name in kwargs if name not in ("batch_size", "ctx")), None)
+        if unknown is not None:
+            expected = f"batch_size or ctx; inputs are given in the order {self.inputs}"
+            raise ArgumentTypeError(message(here, unknown, expected, describe(kwargs[unknown])))
         for x in args:
             check_type(here, "args", x, Variable, "Variables for the inputs")
         if len(args) > len(self.inputs):
             raise ArgumentTypeError(message(here, "args", f"{len(self.inputs)} inputs at most", len(args)))
+        missing = [name for name in self.inputs[len(args) :] if name not in self._with_initial_values()]
+        if args and missing:
+            raise ArgumentError(message(here, "args", f"{len(self.inputs)} inputs", f"none for {', '.join(missing)}"))
         graph = self._graph()
         if kwargs.get("ctx") is not None:
             graph.current_context = kwargs["ctx"]

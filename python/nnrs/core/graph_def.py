@@ -225,6 +225,7 @@ def create_graph_from_variable(
     (['x'], ['y'])
     """
     here = "create_graph_from_variable"
+    check_type(here, "name", name, str, "the network's name")
     outputs = list(variables) if isinstance(variables, (list, tuple)) else [variables]
     for v in [*outputs, *(names or {}).values()]:
         check_type(here, "variables", v, Variable, "Variables")

@@ -1,7 +1,8 @@
 """A thread that makes the next batch while the current one is used.
 
 It is asked for one batch at a time, and works in the modes of the thread that asks. It is a daemon, and ends with its
-owner: a program that ends does not wait for it.
+owner. A program that ends waits for the batch that is being made, but not for ever: a thread that is cut off in another
+library may leave a lock behind that the end of the interpreter needs (h5py's, for one).
 A fork waits for a batch that is being made; the child starts a thread of its own when it asks for one.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -21,9 +23,10 @@ from .._errors import ArgumentError, message
 from .._modes import ThreadModes
 from ._batches import Batch
 
-_SECONDS_AT_EXIT = 1.0
+_SECONDS_AT_EXIT = 10.0
 
 _live: weakref.WeakSet[Prefetcher] = weakref.WeakSet()
+_threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # also those whose owner is gone
 
 
 class Prefetcher:
@@ -47,6 +50,7 @@ class Prefetcher:
         work = (self._jobs, self._done, self._made, self.lock, self._make)
         self._thread = threading.Thread(target=_serve, args=work, name="nnrs-batches", daemon=True)
         self._thread.start()
+        _threads.add(self._thread)
         self._process = os.getpid()  # last: what Ctrl-C cuts short is begun again
         self._stopped = False
 
@@ -111,10 +115,10 @@ class Prefetcher:
         if self._process == os.getpid():
             self._jobs.put(None)
 
-    def join(self, timeout: float | None = None) -> None:
+    def join(self) -> None:
         """Wait for the thread's end."""
         if self._process == os.getpid() and not self.is_current():
-            self._thread.join(timeout)
+            self._thread.join()
 
 
 def _serve(
@@ -139,12 +143,13 @@ def _outcome(make: Callable[[], Batch]) -> tuple[Batch | None, BaseException | N
 
 
 def _end() -> None:
-    """Threads that finish soon do so before the interpreter does."""
-    waiting = list(_live)
-    for prefetcher in waiting:
+    """Threads finish before the interpreter does."""
+    for prefetcher in list(_live):
         prefetcher.stop()
-    for prefetcher in waiting:
-        prefetcher.join(_SECONDS_AT_EXIT / len(waiting))
+    deadline = time.monotonic() + _SECONDS_AT_EXIT
+    for thread in list(_threads):
+        if thread is not threading.current_thread():
+            thread.join(max(deadline - time.monotonic(), 0))
 
 
 atexit.register(_end)

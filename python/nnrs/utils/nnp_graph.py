@@ -12,6 +12,7 @@ from .._core import Variable
 from .._errors import (
     ArgumentError,
     ArgumentTypeError,
+    UnknownNameError,
     check_batch_size,
     check_type,
     describe,
@@ -186,7 +187,8 @@ class NnpLoader:
             callback: Changes to the network.
 
         Raises:
-            ValueError: If there is no such network, or it contradicts itself.
+            KeyError: If there is no such network (a ValueError, too).
+            ValueError: If it contradicts itself.
         """
         here = "get_network"
         check_batch_size(here, batch_size)
@@ -195,7 +197,7 @@ class NnpLoader:
         known = f"one of the networks {', '.join(map(repr, self.network_dict)) or 'none'}"
         check_type(here, "name", name, str, known)
         if name not in self.network_dict:
-            raise ArgumentError(message(here, "name", known, describe(name)))
+            raise UnknownNameError(message(here, "name", known, describe(name)))
         return NnpNetwork(self.network_dict[name], batch_size, callback)
 
 
