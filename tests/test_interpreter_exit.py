@@ -121,8 +121,15 @@ def end_of(script: str, **given: object) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("act", ["busy", "asleep"])
-@pytest.mark.parametrize("call", CALLS)
+# One act for each call, the other one for the next; both in the long test.
+ACTS = [
+    pytest.param(call, act, marks=[] if (i + k) % 2 == 0 else pytest.mark.long)
+    for i, call in enumerate(CALLS)
+    for k, act in enumerate(("busy", "asleep"))
+]
+
+
+@pytest.mark.parametrize(("call", "act"), ACTS)
 def test_daemon_threads_in_python_code_that_the_engine_calls(call, act):
     wait = 0.05 if act == "busy" else 0.25
     given = {"act": act, "call": CALLS[call].format(act=act), "wait": wait, "code": 3}

@@ -268,10 +268,17 @@ NETS = [
 FLAGS = [(False, False, False), (False, True, True), (False, True, False), (True, False, False)]
 
 
+# With fusion or without, the other way for the next flags and networks; both in the long test.
+PLANS = [
+    pytest.param(*net, fused, flags, marks=[] if (i + k + fused) % 2 == 0 else pytest.mark.long)
+    for i, net in enumerate(NETS)
+    for fused in (True, False)
+    for k, flags in enumerate(FLAGS)
+]
+
+
 @pytest.mark.host
-@pytest.mark.parametrize("flags", FLAGS, ids=["plain", "clear all", "clear_no_need_grad", "clear_buffer"])
-@pytest.mark.parametrize("fused", [True, False], ids=["fused", "single"])
-@pytest.mark.parametrize("net, n", NETS, ids=[f.__name__ for f, _ in NETS])
+@pytest.mark.parametrize("net, n, fused, flags", PLANS)
 def test_the_plan_is_within_five_percent_of_the_peak(net, n, fused, flags):
     buffer, no_need_grad, backward = flags
     old = nn.set_fusion(fused)
