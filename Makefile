@@ -1,8 +1,8 @@
 # What one does with nnrs. Needs Rust (https://rustup.rs) and Python >= 3.10; everything else comes from crates.io and PyPI.
 #
 # Two builds, two environments: .venv holds the release wheel (demo, bench), .venv-test the development build, whose
-# overflow checks and debug assertions the Python tests shall meet too. It shares the compiled engine with `cargo test`;
-# clippy only checks types.
+# overflow checks and debug assertions the Python tests shall meet too. It shares its compiled dependencies with
+# `cargo test`; clippy only checks types, so the engine is compiled once for each of: Rust tests, Python tests, release.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -113,11 +113,11 @@ clean: ## Remove what was built, the virtual environments included
 # Beside the build, in a folder of its own: cargo locks the other one, and both often keep one core busy alone.
 lint-rust: tools
 	cargo fmt --check
-	CARGO_TARGET_DIR=target/lint cargo clippy --locked --workspace --all-targets --features cuda,emulate -- -D warnings
+	CARGO_TARGET_DIR=target/lint cargo clippy --locked --workspace --all-targets --features python,cuda,emulate -- -D warnings
 
 # Without features: what Rust programs get.
 lint-plain: tools
-	cargo clippy --locked --workspace --exclude nnrs-python --lib --examples -- -D warnings
+	cargo clippy --locked --workspace --lib --examples -- -D warnings
 
 build-rust: tools
 	cargo test --locked --workspace --features cuda,emulate --no-run
@@ -191,7 +191,7 @@ dist/.squeezed: dist/.built tools/squeeze_wheel.py
 
 .venv-test/.installed: $(SOURCES) .venv-test/.tools
 	rm -rf target/wheels-test
-	.venv-test/bin/maturin build --profile dev --locked --features cuda,emulate --out target/wheels-test --interpreter .venv-test/bin/python
+	.venv-test/bin/maturin build --profile dev --locked --features python,cuda,emulate --out target/wheels-test --interpreter .venv-test/bin/python
 	.venv-test/bin/pip install $(PIP_QUIET) --force-reinstall --no-deps target/wheels-test/*.whl
 	wheel=$$(ls target/wheels-test/*.whl) && .venv-test/bin/pip install $(PIP_QUIET) "$$wheel[test]"
 	@touch $@

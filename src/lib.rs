@@ -21,6 +21,9 @@ pub mod io;
 pub mod nnp;
 pub mod parameter;
 pub mod parametric;
+#[cfg(feature = "python")]
+#[allow(unsafe_code)]
+mod python;
 pub mod solver;
 
 /// Arrays and the memory that they are in.

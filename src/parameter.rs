@@ -18,15 +18,13 @@ use std::sync::Arc;
 
 mod files;
 mod tree;
-#[doc(hidden)]
-pub use files::check_names;
-#[doc(hidden)]
-pub use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
+pub(crate) use files::check_names;
+#[cfg(feature = "python")]
+pub(crate) use files::{Record, Staged, put_all, read_from, set_all, stage_all, write_to};
 pub use files::{load_parameters, save_parameters};
-#[doc(hidden)]
-pub use tree::{Entries, Item, Scope};
-#[doc(hidden)]
-pub use tree::{Tree, note, set_tree, take_back};
+pub(crate) use tree::{Entries, Item, Scope};
+#[cfg(feature = "python")]
+pub(crate) use tree::{Tree, note, set_tree, take_back};
 use tree::{current, tree, undoing};
 
 /// The parts of "a/b/c"; empty ones do not count.
@@ -126,8 +124,7 @@ pub fn parameter_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R
 }
 
 /// As [`parameter_scope`]; if `f` fails, the parameters and scopes that it made go again.
-#[doc(hidden)]
-pub fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn undoing_scope<R>(name: &str, f: impl FnOnce() -> Result<R>) -> Result<R> {
     undoing(|| parameter_scope(name, f))
 }
 
@@ -213,8 +210,7 @@ pub fn get_parameter_or_create(
 
 /// As [`get_parameter_or_create`], but a variable of its own over the same memory: each use has its own `need_grad`, which is
 /// never set where no gradients are wanted.
-#[doc(hidden)]
-pub fn use_parameter(
+pub(crate) fn use_parameter(
     name: &str,
     shape: impl Into<Shape>,
     initializer: &dyn Initializer,

@@ -1,8 +1,7 @@
 """Which folders of each crate use which: a cycle between two of them is allowed only if it is named here.
 
 A use is a path that begins with `crate::`; what a file has for its tests alone does not count. The compiler sees to it
-that the kernels know nothing of nnrs, and both nothing of src/python/, which is a crate of its own. And a type's name
-means one thing in both crates.
+that the kernels know nothing of nnrs. And a type's name means one thing in both crates.
 """
 
 from __future__ import annotations
@@ -73,8 +72,6 @@ def uses(sources: str) -> dict[str, set[str]]:
     for file in (ROOT / sources).rglob("*.rs"):
         if file.name not in ("lib.rs", "tests.rs"):
             top = file.relative_to(ROOT / sources).parts[0].removesuffix(".rs")
-            if (sources, top) == ("src", "python"):
-                continue
             found.setdefault(top, set()).update(NAMES.get(name, name) for name in paths(file.read_text("utf-8")))
     return {top: names - {top} for top, names in found.items()}
 

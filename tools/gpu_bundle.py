@@ -60,7 +60,7 @@ def pack_crates(folder: Path) -> None:
 def check_crates(folder: Path) -> None:
     """Cargo finds all it wants in what was packed."""
     subprocess.run(["tar", "-xJf", str(BUNDLE / "crates.tar.xz"), "-C", str(folder)], check=True)
-    command = ["cargo", "metadata", "--offline", "--locked", "--format-version=1", "--features=cuda"]
+    command = ["cargo", "metadata", "--offline", "--locked", "--format-version=1", "--features=python,cuda"]
     env = {**os.environ, "CARGO_HOME": str(folder / "cargo-home")}
     subprocess.run(command, cwd=ROOT, env=env, check=True, stdout=subprocess.DEVNULL)
 

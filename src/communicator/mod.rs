@@ -64,8 +64,8 @@ pub use alone::Alone;
 pub use callback::GradientReduction;
 pub use collectives::{AllReduceOptions, CallbackOptions, Communicator};
 pub use membership::WORLD;
-#[doc(hidden)]
-pub use shared_normalization::{SharedStatistics, SyncFunction};
+#[cfg(feature = "python")]
+pub(crate) use shared_normalization::{SharedStatistics, SyncFunction};
 pub use sync_batch_normalization::{SyncBatchNormalization, sync_batch_normalization};
 pub use threads::Threads;
 pub use transport::{CollectiveCall, Transport};

@@ -18,18 +18,16 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A group of ranks, and how it sums: all of its members run the functions here alike, in one order with other collectives.
 #[derive(Clone)]
-#[doc(hidden)]
-pub struct SharedStatistics {
-    pub all: Arc<dyn SumOverRanks>,
-    pub group: String,
+pub(crate) struct SharedStatistics {
+    pub(crate) all: Arc<dyn SumOverRanks>,
+    pub(crate) group: String,
     /// It sums where a GPU has the numbers: runs may be captured.
-    pub on_gpu: bool,
+    pub(crate) on_gpu: bool,
 }
 
 impl SharedStatistics {
     /// The batch normalization `f`, by the statistics of the batches of all ranks.
-    #[doc(hidden)]
-    pub fn normalization(self, f: &FunctionRef) -> Result<Vec<Variable>> {
+    pub(crate) fn normalization(self, f: &FunctionRef) -> Result<Vec<Variable>> {
         let of = (&**f.function() as &dyn Any).downcast_ref::<BatchNormalization>();
         let of = of.ok_or_else(|| Error::arg("f", "a batch_normalization").actual(f.name()))?.clone();
         let x = f.inputs();
@@ -53,16 +51,15 @@ const fn definition(of: &Def, name: &'static str, snake: &'static str, doc: &'st
 }
 
 /// [`BatchNormalization`] over a group.
-#[doc(hidden)]
-pub struct SyncFunction {
+pub(crate) struct SyncFunction {
     of: BatchNormalization,
-    pub shared: SharedStatistics,
+    pub(crate) shared: SharedStatistics,
     number: u64,
 }
 
+#[cfg(feature = "python")]
 impl SyncFunction {
-    #[doc(hidden)]
-    pub fn find(f: &dyn Function) -> Option<&SyncFunction> {
+    pub(crate) fn find(f: &dyn Function) -> Option<&SyncFunction> {
         (f as &dyn Any).downcast_ref()
     }
 }

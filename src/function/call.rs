@@ -83,8 +83,7 @@ impl Setup {
     }
 
     /// The kernels, if it has any.
-    #[doc(hidden)]
-    pub fn kernels(&self) -> Option<&dyn Call> {
+    pub(crate) fn kernels(&self) -> Option<&dyn Call> {
         self.call.as_deref()
     }
 

@@ -77,8 +77,11 @@ pub trait CommunicatorBackwardCallback {
 }
 
 /// Tells callbacks of a run that has failed before it could begin, and gives its error.
-#[doc(hidden)]
-pub fn fail_backward(callbacks: &[&dyn CommunicatorBackwardCallback], why: nnrs_kernels::error::Error) -> Result<()> {
+#[cfg(feature = "python")]
+pub(crate) fn fail_backward(
+    callbacks: &[&dyn CommunicatorBackwardCallback],
+    why: nnrs_kernels::error::Error,
+) -> Result<()> {
     ToldCallbacks::during(callbacks, |_| Err(why))
 }
 

@@ -3,7 +3,6 @@
 use super::node::FnNode;
 use super::variable::Variable;
 use crate::function::{ArgValue, Function};
-use nnrs_kernels::random::LastDraw;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,8 +26,7 @@ impl FunctionRef {
         FunctionRef(node)
     }
 
-    #[doc(hidden)]
-    pub fn node(&self) -> &Arc<FnNode> {
+    pub(crate) fn node(&self) -> &Arc<FnNode> {
         &self.0
     }
 
@@ -78,12 +76,6 @@ impl FunctionRef {
     /// ```
     pub fn rank(&self) -> usize {
         self.0.rank()
-    }
-
-    /// The last draw of a random function.
-    #[doc(hidden)]
-    pub fn last_draw(&self) -> Option<LastDraw> {
-        self.0.setup().ok().and_then(|setup| setup.kernels()?.last_draw())
     }
 
     /// The arguments by NNabla's names, as the function uses them: strides of 1, all axes and the like instead of `None`.
@@ -154,8 +146,7 @@ impl FunctionRef {
     }
 
     /// Its outputs, with those that are nnrs's own.
-    #[doc(hidden)]
-    pub fn all_outputs(&self) -> Vec<Variable> {
+    pub(crate) fn all_outputs(&self) -> Vec<Variable> {
         self.0.outputs().into_iter().map(Variable::handle).collect()
     }
 

@@ -119,8 +119,8 @@ fn zeros(like: &Variable) -> Result<Variable> {
 }
 
 /// The gradients of the inputs `x` of `f` by the rule that comes with it, even where another one is registered.
-#[doc(hidden)]
-pub fn by_own_rule(
+#[cfg(feature = "python")]
+pub(crate) fn by_own_rule(
     f: &FunctionRef,
     x: Vec<Variable>,
     y: Vec<Variable>,

@@ -15,6 +15,7 @@ mod names;
 mod node;
 mod observe;
 mod operators;
+#[cfg(feature = "python")]
 mod owners;
 mod plan;
 mod rewire;
@@ -23,24 +24,24 @@ mod variable;
 mod visit;
 
 pub use callbacks::CommunicatorBackwardCallback;
-#[doc(hidden)]
-pub use callbacks::fail_backward;
+#[cfg(feature = "python")]
+pub(crate) use callbacks::fail_backward;
 pub use function_ref::FunctionRef;
-#[doc(hidden)]
-pub use grad::by_own_rule;
+#[cfg(feature = "python")]
+pub(crate) use grad::by_own_rule;
 pub use grad::grad;
 pub use gradient_registry::{GradientRule, register_gradient, unregister_gradient};
 pub use nnrs_kernels::context::Context;
 pub(crate) use node::FnNode;
-#[doc(hidden)]
-pub use node::describe_inputs;
+#[cfg(feature = "python")]
+pub(crate) use node::describe_inputs;
 pub use node::{apply, apply_into, live_functions};
-#[doc(hidden)]
-pub use owners::{HistoryNode, Root, owned_by};
+#[cfg(feature = "python")]
+pub(crate) use owners::{HistoryNode, Root, owned_by};
 pub use plan::memory_fit;
 pub use plan::memory_plan;
 pub use plan::{Closed, Fit, ForwardOptions, Report, set_fusion, set_interrupt};
-#[doc(hidden)]
-pub use plan::{MANY, interruptible};
+#[cfg(feature = "python")]
+pub(crate) use plan::{MANY, interruptible};
 pub use run::{BackwardOptions, BackwardRun, ForwardRun, RunHook, Seed, forward_all};
 pub use variable::{Info, Variable, live_variables};

@@ -152,29 +152,24 @@ pub fn in_recomputing() -> bool {
 }
 
 /// The thread's own auto_forward and recompute, which it may have none of, for scopes that take back what they set.
-#[doc(hidden)]
-pub mod own {
+#[cfg(feature = "python")]
+pub(crate) mod own {
     use super::{AUTO_FORWARD, CONTEXT, Context, RECOMPUTE};
     use std::sync::Arc;
 
-    #[doc(hidden)]
-    pub fn auto_forward() -> Option<bool> {
+    pub(crate) fn auto_forward() -> Option<bool> {
         AUTO_FORWARD.get()
     }
-    #[doc(hidden)]
-    pub fn set_auto_forward(on: Option<bool>) {
+    pub(crate) fn set_auto_forward(on: Option<bool>) {
         AUTO_FORWARD.set(on);
     }
-    #[doc(hidden)]
-    pub fn recompute() -> Option<bool> {
+    pub(crate) fn recompute() -> Option<bool> {
         RECOMPUTE.get()
     }
-    #[doc(hidden)]
-    pub fn set_recompute(on: Option<bool>) {
+    pub(crate) fn set_recompute(on: Option<bool>) {
         RECOMPUTE.set(on);
     }
-    #[doc(hidden)]
-    pub fn context() -> Option<Arc<Context>> {
+    pub(crate) fn context() -> Option<Arc<Context>> {
         CONTEXT.with_borrow(|c| c.clone())
     }
 }
@@ -195,8 +190,7 @@ pub(crate) fn again<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f`, in which what is computed at once keeps its history even where no gradient needs it.
-#[doc(hidden)]
-pub fn keeping_history<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn keeping_history<R>(f: impl FnOnce() -> R) -> R {
     let _restore = Restore(&KEEP_HISTORY, KEEP_HISTORY.replace(true));
     f()
 }
@@ -213,8 +207,7 @@ pub(crate) fn statically<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f` with new nodes in `context`.
-#[doc(hidden)]
-pub fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
+pub(crate) fn in_context<R>(context: Arc<Context>, f: impl FnOnce() -> R) -> R {
     struct RestoreContext(Option<Arc<Context>>);
     impl Drop for RestoreContext {
         fn drop(&mut self) {
@@ -231,8 +224,8 @@ pub(crate) fn origin() -> Option<Arc<str>> {
 }
 
 /// Runs `f`, whose functions were made by this line of a script.
-#[doc(hidden)]
-pub fn with_origin<R>(origin: Option<Arc<str>>, f: impl FnOnce() -> R) -> R {
+#[cfg(feature = "python")]
+pub(crate) fn with_origin<R>(origin: Option<Arc<str>>, f: impl FnOnce() -> R) -> R {
     struct RestoreOrigin(Option<Arc<str>>);
     impl Drop for RestoreOrigin {
         fn drop(&mut self) {
@@ -250,8 +243,8 @@ pub(crate) fn stored_in<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
 }
 
 /// The type in which the results of the user code that is running are stored.
-#[doc(hidden)]
-pub fn stored() -> Option<DType> {
+#[cfg(feature = "python")]
+pub(crate) fn stored() -> Option<DType> {
     STORED.get()
 }
 
@@ -285,8 +278,7 @@ pub fn set_context(context: Arc<Context>) -> Arc<Context> {
 }
 
 /// The thread's own context, which it may have none of; gives the old one.
-#[doc(hidden)]
-pub fn set_own_context(context: Option<Arc<Context>>) -> Option<Arc<Context>> {
+pub(crate) fn set_own_context(context: Option<Arc<Context>>) -> Option<Arc<Context>> {
     CONTEXT.with_borrow_mut(|c| std::mem::replace(c, context))
 }
 

@@ -43,12 +43,11 @@ pub fn live_functions() -> u64 {
     LIVE.load(Relaxed)
 }
 
-#[doc(hidden)]
-pub struct FnNode {
-    pub id: u64,
+pub(crate) struct FnNode {
+    pub(crate) id: u64,
     pub(crate) function: Arc<dyn Function>,
     pub(crate) context: Arc<Context>,
-    pub saved: nnrs_kernels::saved::Saved,
+    pub(crate) saved: nnrs_kernels::saved::Saved,
     pub(crate) turn: Running,
     /// This function, or one before it, works on variables: it may be user code, which may own anything.
     pub(crate) user_code: AtomicBool,
@@ -285,6 +284,7 @@ impl FnNode {
     }
 
     /// The variables that this node keeps alive, as often as it has them; `None` if another thread is at work on it.
+    #[cfg(feature = "python")]
     pub(crate) fn owned_variables(&self) -> Option<Vec<VarRef>> {
         let links = self.links.try_lock().ok()?;
         Some(links.inputs.iter().chain(links.all_inputs.iter().flat_map(|all| all.iter())).cloned().collect())
@@ -547,8 +547,7 @@ pub(crate) fn explain(e: Error, f: &dyn Function, inputs: &[VarRef], origin: Opt
 }
 
 /// As [`explain`], before the function is made: `e` with the function, the inputs by their names, and the script line.
-#[doc(hidden)]
-pub fn describe_inputs(
+pub(crate) fn describe_inputs(
     e: Error,
     def: &Def,
     name: &dyn Fn(usize) -> &'static str,

@@ -9,15 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// A handle's variable or function, where user code is at work before it.
-#[doc(hidden)]
-pub enum Root {
+pub(crate) enum Root {
     Variable(Weak<VarNode>),
     Function(Weak<FnNode>),
 }
 
 /// A node in the history that may hold something of the user's.
-#[doc(hidden)]
-pub enum HistoryNode {
+pub(crate) enum HistoryNode {
     Function(FunctionRef),
     /// A variable with which something of the user's is kept.
     Variable(VarRef),
@@ -25,21 +23,19 @@ pub enum HistoryNode {
 
 /// The nodes behind some roots that their handles own, alone or together.
 #[derive(Default)]
-#[doc(hidden)]
-pub struct OwnedNodes {
-    pub places: Vec<HistoryNode>,
+pub(crate) struct OwnedNodes {
+    pub(crate) places: Vec<HistoryNode>,
     /// For each node those that it owns in turn, by their places in the list.
-    pub behind: Vec<Vec<usize>>,
+    pub(crate) behind: Vec<Vec<usize>>,
     /// For each root its own place, or its function's.
-    pub of: Vec<Option<usize>>,
+    pub(crate) of: Vec<Option<usize>>,
     /// How many nodes were looked at.
-    pub work: usize,
+    pub(crate) work: usize,
 }
 
 /// What the handles of `roots`, each with their number, own alone: no other handle, graph or run. Nothing where
 /// another thread is at work on the graphs.
-#[doc(hidden)]
-pub fn owned_by(roots: &[(Root, usize)]) -> OwnedNodes {
+pub(crate) fn owned_by(roots: &[(Root, usize)]) -> OwnedNodes {
     let part = UserCodePart::behind(roots);
     let work = part.as_ref().map_or(0, |p| p.variables.len() + p.functions.len());
     let found = part.and_then(|p| Some((p.shared()?, p)));
@@ -61,13 +57,11 @@ fn address<T>(a: &Arc<T>) -> usize {
 }
 
 impl Root {
-    #[doc(hidden)]
-    pub fn of_variable(v: &VarRef) -> Option<Root> {
+    pub(crate) fn of_variable(v: &VarRef) -> Option<Root> {
         has_user_code(v)?.then(|| Root::Variable(Arc::downgrade(v)))
     }
 
-    #[doc(hidden)]
-    pub fn of_function(f: &Arc<FnNode>) -> Option<Root> {
+    pub(crate) fn of_function(f: &Arc<FnNode>) -> Option<Root> {
         f.user_code.load(Relaxed).then(|| Root::Function(Arc::downgrade(f)))
     }
 }

@@ -123,9 +123,8 @@ impl Core {
     }
 }
 
-#[doc(hidden)]
-pub struct VarNode {
-    pub id: u64,
+pub(crate) struct VarNode {
+    pub(crate) id: u64,
     /// Another one when the variable takes the place of another and its unlinked copies stay what they are.
     core: Mutex<Arc<Core>>,
     pub(super) handles: AtomicU32,
@@ -254,22 +253,9 @@ impl VarNode {
     }
 
     /// The state, unless another thread is at work on it.
+    #[cfg(feature = "python")]
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, VarState>> {
         self.state.try_lock().ok()
-    }
-
-    /// `f` with what the user keeps with it, if nobody else has that and no other thread is at work on the variable.
-    #[doc(hidden)]
-    pub fn with_own_info<R>(&self, f: impl FnOnce(&Info) -> R) -> Option<R> {
-        let state = self.try_lock()?;
-        state.info.as_ref().filter(|info| Arc::strong_count(info) == 1).map(f)
-    }
-
-    /// Lets go of what the user keeps with it.
-    #[doc(hidden)]
-    pub fn drop_info(&self) {
-        let info = self.lock().info.take();
-        drop(info);
     }
 
     pub(super) fn core(&self) -> MutexGuard<'_, Arc<Core>> {
@@ -307,8 +293,7 @@ impl VarNode {
     }
 
     /// The gradient array, if it was asked for yet.
-    #[doc(hidden)]
-    pub fn existing_grad(&self) -> Option<NdArray> {
+    pub(crate) fn existing_grad(&self) -> Option<NdArray> {
         self.core().lock().grad.as_deref().cloned()
     }
 
@@ -371,8 +356,8 @@ impl VarNode {
         self.core().lock().seed_cleared = cleared;
     }
 
-    #[doc(hidden)]
-    pub fn seed_was_cleared(&self) -> bool {
+    #[cfg(feature = "python")]
+    pub(crate) fn seed_was_cleared(&self) -> bool {
         self.core().lock().seed_cleared
     }
 
@@ -429,8 +414,8 @@ impl VarNode {
     }
 
     /// What is kept with it belongs to a garbage collector: all functions behind it are told.
-    #[doc(hidden)]
-    pub fn set_foreign(&self) {
+    #[cfg(feature = "python")]
+    pub(crate) fn set_foreign(&self) {
         self.is_foreign.store(true, Relaxed);
         let mut todo: Vec<Weak<FnNode>> = self.lock().consumers.to_vec();
         while let Some(f) = todo.pop() {

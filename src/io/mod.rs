@@ -3,10 +3,8 @@
 pub mod hdf5;
 pub mod nnabla;
 pub mod safetensors;
-#[doc(hidden)]
-pub mod states;
-#[doc(hidden)]
-pub mod temporary;
+pub(crate) mod states;
+pub(crate) mod temporary;
 pub(crate) mod unpack_budget;
 mod wire;
 
@@ -48,16 +46,14 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut File) -> Result<()>
 }
 
 /// Pushes the names in a folder to the disk. Not every system can; the files themselves are safe.
-#[doc(hidden)]
-pub fn flush_folder(folder: &Path) {
+pub(crate) fn flush_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
 }
 
 /// Opens a file to read: a plain one, since opening a pipe would wait for another process to write.
-#[doc(hidden)]
-pub fn open(path: &Path) -> Result<File> {
+pub(crate) fn open(path: &Path) -> Result<File> {
     if path.exists() && !path.is_file() {
         return Err(Error::new(ErrorKind::Io, "expected a plain file, got a folder, pipe or device"));
     }

@@ -53,8 +53,7 @@ pub fn write_states(path: &Path, states: &[(String, State)]) -> Result<()> {
 }
 
 /// Writes a file in place.
-#[doc(hidden)]
-pub fn write_to(file: &mut File, states: &[(String, State)]) -> Result<()> {
+pub(crate) fn write_to(file: &mut File, states: &[(String, State)]) -> Result<()> {
     let entries = states.iter().map(|(name, state)| entry(name, &message(name, state)?)).collect::<Result<Vec<_>>>()?;
     let heads = entries.iter().map(|e| head(at::STATES, e.len())).collect::<Vec<_>>();
     let solver = entries.iter().zip(&heads).map(|(e, h)| e.len() + h.len()).sum();
@@ -130,8 +129,7 @@ pub fn read_states(path: &Path) -> Result<Vec<(String, State)>> {
 }
 
 /// As [`read_states`]; its errors do not know the file's name.
-#[doc(hidden)]
-pub fn read_from(path: &Path) -> Result<Vec<(String, State)>> {
+pub(crate) fn read_from(path: &Path) -> Result<Vec<(String, State)>> {
     let mut file = open(path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut bytes = Vec::new();

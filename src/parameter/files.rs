@@ -65,7 +65,7 @@ fn save_nnabla(path: &Path, format: Format, all: &[(String, Variable)]) -> Resul
 }
 
 /// Writes parameters in place, in this order.
-pub fn write_to(file: &mut File, all: &[(String, Variable)]) -> Result<()> {
+pub(crate) fn write_to(file: &mut File, all: &[(String, Variable)]) -> Result<()> {
     let contents = all.iter().map(|(_, v)| v.data().and_then(|a| a.read(a.dtype())));
     let contents = contents.collect::<Result<Vec<Data>>>()?;
     let shapes: Vec<Shape> = all.iter().map(|(_, v)| v.shape()).collect();
@@ -120,15 +120,14 @@ fn records_of(contents: Contents) -> Vec<Record> {
 }
 
 /// A parameter as a file holds it.
-#[doc(hidden)]
-pub struct Record {
-    pub name: String,
-    pub array: NdArray,
-    pub need_grad: bool,
+pub(crate) struct Record {
+    pub(crate) name: String,
+    pub(crate) array: NdArray,
+    pub(crate) need_grad: bool,
 }
 
 /// Reads all parameters, in the order in which they were made.
-pub fn read_from(file: &mut File) -> Result<Vec<Record>> {
+pub(crate) fn read_from(file: &mut File) -> Result<Vec<Record>> {
     let (mut tensors, notes) = read_open(file, Elements::Typed)?;
     let order: Vec<String> = note(&notes, ORDER)?;
     let need_grad: HashMap<String, bool> = note(&notes, NEED_GRAD)?;
@@ -142,25 +141,22 @@ pub fn read_from(file: &mut File) -> Result<Vec<Record>> {
 }
 
 /// Puts records into the current scope; if one of them does not fit, none.
-#[doc(hidden)]
-pub fn set_all(records: Vec<Record>) -> Result<()> {
+pub(crate) fn set_all(records: Vec<Record>) -> Result<()> {
     put_all(stage_all(records)?)
 }
 
 /// A parameter that is to be put into the tree.
-#[doc(hidden)]
-pub struct Staged {
-    pub name: String,
+pub(crate) struct Staged {
+    pub(crate) name: String,
     /// The tree's, or a new one.
-    pub variable: Variable,
-    pub is_new: bool,
+    pub(crate) variable: Variable,
+    pub(crate) is_new: bool,
     /// Values and `need_grad` of a file, which the tree's parameter gets.
-    pub values: Option<(NdArray, bool)>,
+    pub(crate) values: Option<(NdArray, bool)>,
 }
 
 /// The parameters that records will be. Nothing changes before [`put_all`]: no other thread sees the new ones, or new values.
-#[doc(hidden)]
-pub fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
+pub(crate) fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
     check_names(records.iter().map(|r| r.name.as_str()))?;
     let new = |name: &str, array: &NdArray, need_grad: bool| {
         let v = Variable::from_array(array.clone()).with_need_grad(need_grad);
@@ -178,8 +174,7 @@ pub fn stage_all(records: Vec<Record>) -> Result<Vec<Staged>> {
 
 /// Puts parameters into the current scope; if one of them does not fit, none. Where another thread has put one since, that one
 /// stays, and a new one becomes one memory with it. What has been in the tree is others' too: it gets its values where it is.
-#[doc(hidden)]
-pub fn put_all(all: Vec<Staged>) -> Result<()> {
+pub(crate) fn put_all(all: Vec<Staged>) -> Result<()> {
     let fits = |s: &Staged| parameter_there(&s.name, &s.variable.shape()).map(drop);
     all.iter().try_for_each(fits)?;
     for Staged { name, variable, is_new, values } in all {
@@ -207,8 +202,7 @@ fn note<T: serde::de::DeserializeOwned + Default>(notes: &Notes, key: &str) -> R
 const MOST_DEPTH: usize = 100;
 
 /// No name may come twice, be empty, lie in very many scopes, or also be a scope of another.
-#[doc(hidden)]
-pub fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> {
+pub(crate) fn check_names<'a>(all: impl Iterator<Item = &'a str>) -> Result<()> {
     let bad = |why: String| Err(Error::new(ErrorKind::Format, why));
     let mut names = HashSet::new();
     for given in all {

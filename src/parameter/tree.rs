@@ -13,8 +13,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 /// What a scope has under a name.
 #[derive(Clone)]
-#[doc(hidden)]
-pub enum Item {
+pub(crate) enum Item {
     Parameter(Variable),
     Scope(Scope),
 }
@@ -29,12 +28,10 @@ impl Item {
     }
 }
 
-#[doc(hidden)]
-pub type Scope = Arc<dyn Entries>;
+pub(crate) type Scope = Arc<dyn Entries>;
 
 /// A scope: parameters and inner scopes by name, in the order in which they were made.
-#[doc(hidden)]
-pub trait Entries: Any + Send + Sync {
+pub(crate) trait Entries: Any + Send + Sync {
     fn get(&self, key: &str) -> Option<Item>;
     /// Puts `item` under `key` unless there is something already; gives what is there then. To be [`note`]d.
     fn add(self: Arc<Self>, key: &str, item: Item) -> Result<Item, Error>;
@@ -49,8 +46,7 @@ pub trait Entries: Any + Send + Sync {
 }
 
 /// Who keeps the root, and each thread's place below it.
-#[doc(hidden)]
-pub trait Tree: Send + Sync {
+pub(crate) trait Tree: Send + Sync {
     fn root(&self) -> Scope;
     fn current(&self) -> Scope;
     /// Goes into a scope (`None`: the root); gives where the thread was.
@@ -67,13 +63,12 @@ thread_local! {
 }
 
 /// Notes how to undo a change of the tree. What another thread has put there since is to stay.
-pub fn note(undo: impl FnOnce() + 'static) {
+pub(crate) fn note(undo: impl FnOnce() + 'static) {
     JOURNAL.with_borrow_mut(|journal| journal.as_mut().map(|j| j.push(Box::new(undo))));
 }
 
 /// Takes out of a scope what was put there; an inner scope that others use meanwhile stays.
-#[doc(hidden)]
-pub fn take_back(scope: &dyn Entries, key: &str) {
+pub(crate) fn take_back(scope: &dyn Entries, key: &str) {
     let is_used = matches!(scope.get(key), Some(Item::Scope(inner)) if !inner.list().is_empty());
     if !is_used {
         scope.remove(key);
@@ -119,8 +114,8 @@ pub(crate) fn tree() -> &'static dyn Tree {
 }
 
 /// Makes `tree` that of the process; the parameters that there are move to its root. What was set first stays.
-#[doc(hidden)]
-pub fn set_tree(tree: impl Tree + 'static) -> Result<(), Error> {
+#[cfg(feature = "python")]
+pub(crate) fn set_tree(tree: impl Tree + 'static) -> Result<(), Error> {
     let root = tree.root();
     ROOT.list().into_iter().try_for_each(|(name, item)| root.clone().put(&name, item))?;
     let _ = TREE.set(Box::new(tree));

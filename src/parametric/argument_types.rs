@@ -66,7 +66,7 @@ impl Apply {
 /// Where the usual random values come from; by default from the stream of [`crate::random`], under Python from
 /// `nnrs.random.prng`.
 #[derive(Clone, Default)]
-pub struct Rng(pub Option<Arc<dyn Generator>>);
+pub struct Rng(pub(crate) Option<Arc<dyn Generator>>);
 
 /// Arrays for the data of a layer's outputs (`None`: arrays of their own).
 #[derive(Clone, Default)]

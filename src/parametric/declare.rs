@@ -55,8 +55,7 @@ pub struct LayerDef {
 
 impl LayerDef {
     /// An error of one of its parts as an error of the layer, which is what was called.
-    #[doc(hidden)]
-    pub fn told(&self, e: Error) -> Error {
+    pub(crate) fn told(&self, e: Error) -> Error {
         let is_own = |argument: &str| {
             self.inputs.iter().any(|x| x.name == argument) || self.args.iter().any(|a| a.name == argument)
         };

@@ -2,7 +2,7 @@
 
 use super::convert::word;
 use super::{convert, errors, finish, operators, reserve};
-use nnrs::graph;
+use crate::graph;
 use nnrs_kernels::array::{Maker, NdArray as Array};
 use nnrs_kernels::dtype::DType;
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -51,7 +51,7 @@ impl PyNdArray {
         let [shape] = errors::bind("NdArray", [("shape", "None")], args, kwargs)?.map(errors::given);
         let size = shape.as_ref().filter(|s| s.is_instance_of::<PyInt>()).map(|s| PyTuple::new(s.py(), [s]));
         let shape = size.transpose()?.map(Bound::into_any).or(shape);
-        let shape = shape.map_or(Ok(nnrs::Shape::default()), |s| convert::shape("NdArray", &s))?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("NdArray", &s))?;
         Ok(PyNdArray::new(Array::new(shape)))
     }
 
@@ -153,7 +153,7 @@ impl PyNdArray {
             "w" => errors::run(py, || a.overwrite(dtype))?,
             "rw" => errors::run(py, || a.modify(dtype))?,
             _ => {
-                let e = nnrs::Error::arg("mode", "'r', 'w' or 'rw'").actual(format!("'{mode}'")).function("get_data");
+                let e = crate::Error::arg("mode", "'r', 'w' or 'rw'").actual(format!("'{mode}'")).function("get_data");
                 return Err(errors::raise(py, e));
             }
         };
@@ -388,7 +388,7 @@ fn pickled<'py>(py: Python<'py>, a: &Array) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// Sizes from `axis` on; a negative one counts from the end, and -1, the default, means all as in NNabla.
-pub(crate) fn size_from_axis(py: Python<'_>, shape: &nnrs::Shape, axis: i64) -> PyResult<usize> {
+pub(crate) fn size_from_axis(py: Python<'_>, shape: &crate::Shape, axis: i64) -> PyResult<usize> {
     if axis < 0 {
         return Ok(shape.size());
     }
@@ -396,7 +396,7 @@ pub(crate) fn size_from_axis(py: Python<'_>, shape: &nnrs::Shape, axis: i64) -> 
         true => Ok(shape.size_from(axis as usize)),
         false => Err(errors::raise(
             py,
-            nnrs::Error::arg("axis", format!("at most {}", shape.ndim())).actual(axis).function("size_from_axis"),
+            crate::Error::arg("axis", format!("at most {}", shape.ndim())).actual(axis).function("size_from_axis"),
         )),
     }
 }
@@ -431,8 +431,8 @@ pub(crate) fn assign(function: &str, a: &Array, value: &Bound<'_, PyAny>) -> PyR
             let shown = numpy.call_method1("broadcast_to", (&values, convert::tuple(py, &shape)?));
             values = shown.and_then(|v| Ok(v.cast_into()?)).map_err(|e| {
                 errors::instead(py, e, || {
-                    let e = nnrs::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
-                    let given = nnrs::Shape::from(values.shape());
+                    let e = crate::Error::shape("value", format!("an array that broadcasts to shape {}", a.shape()));
+                    let given = crate::Shape::from(values.shape());
                     errors::raise(py, e.actual(format!("shape {given}")).function(function))
                 })
             })?;
@@ -458,7 +458,7 @@ pub(crate) fn as_numpy<'py>(
             && !PyArrayDescr::new(py, dtype)?.is_equiv_to(&array.cast::<PyUntypedArray>()?.dtype())
         {
             if copy == Some(false) {
-                let e = nnrs::Error::arg("copy", "True or None where the type changes").actual("False");
+                let e = crate::Error::arg("copy", "True or None where the type changes").actual("False");
                 return Err(errors::raise(py, e));
             }
             array = array.call_method1("astype", (dtype,))?;
@@ -470,7 +470,7 @@ pub(crate) fn as_numpy<'py>(
 pub(crate) fn scalar(py: Python<'_>, a: &Array) -> PyResult<f64> {
     let shape = a.shape();
     if shape.size() != 1 {
-        let e = nnrs::Error::shape("self", "an array with one element").actual(format!("shape {shape}"));
+        let e = crate::Error::shape("self", "an array with one element").actual(format!("shape {shape}"));
         return Err(errors::raise(py, e.hint("use .d or .data for the NumPy array")));
     }
     Ok(errors::run(py, || a.to_vec::<f64>())?[0])

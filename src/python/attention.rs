@@ -3,9 +3,9 @@
 use super::call::made_of;
 use super::parametric::variable;
 use super::{errors, reserve};
-use nnrs::functions::{MultiHeadAttention, multi_head_attention};
-use nnrs::functions::{ScaledDotProductAttention, scaled_dot_product_attention};
-use nnrs::graph::Variable as Var;
+use crate::functions::{MultiHeadAttention, multi_head_attention};
+use crate::functions::{ScaledDotProductAttention, scaled_dot_product_attention};
+use crate::graph::Variable as Var;
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -3,8 +3,8 @@
 use super::finish::attached;
 use super::variable::PyVariable;
 use super::{convert, errors};
-use nnrs::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, Grad, Group, registry};
-use nnrs::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, Grad, Group, registry};
+use crate::graph::{self, FunctionRef, Variable as Var, mode, register_gradient, unregister_gradient};
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

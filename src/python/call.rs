@@ -3,8 +3,8 @@
 use super::array::PyNdArray;
 use super::variable::PyVariable;
 use super::{convert, errors, reserve};
-use nnrs::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
-use nnrs::graph::{self, Variable as Var, describe_inputs, mode};
+use crate::function::{ArgDef, ArgKind, ArgValue, Args, Def, Function, InputKind, elementwise, registry};
+use crate::graph::{self, Variable as Var, describe_inputs, mode};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;

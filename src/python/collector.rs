@@ -9,8 +9,8 @@ use super::function::PyGraphFunction as GraphFunction;
 use super::members::UserObject;
 use super::python_function::{UserFunction, live};
 use super::variable::PyVariable;
-use nnrs::graph::{FunctionRef, HistoryNode, Root, Variable as Var, owned_by};
-use nnrs::solver::Solver;
+use crate::graph::{FunctionRef, HistoryNode, Root, Variable as Var, owned_by};
+use crate::solver::Solver;
 use nnrs_kernels::expr::ssa::MixMap;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -291,15 +291,17 @@ impl Anchor {
                 own.map_or(Ok(()), |own| visit.call(own.object()))
             }
             HistoryNode::Variable(v) => {
-                let tell = |kept: &UserObject| visit.call(kept.object());
-                v.with_own_info(|info| info.downcast_ref().map_or(Ok(()), tell)).unwrap_or(Ok(()))
+                let Some(s) = v.try_lock() else { return Ok(()) };
+                let own = s.info.as_ref().filter(|info| Arc::strong_count(info) == 1);
+                own.and_then(|info| info.downcast_ref::<UserObject>()).map_or(Ok(()), |kept| visit.call(kept.object()))
             }
         }
     }
 
     fn __clear__(&self) {
         if let HistoryNode::Variable(v) = &self.of {
-            v.drop_info();
+            let info = v.lock().info.take();
+            drop(info);
         }
     }
 }

@@ -4,8 +4,8 @@ use super::array::PyNdArray;
 use super::call::made_of;
 use super::parametric::variable;
 use super::reserve;
-use nnrs::functions as f;
-use nnrs::graph::Variable as Var;
+use crate::functions as f;
+use crate::graph::Variable as Var;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Where and in which precision functions run.
 #[pyclass(frozen, eq, subclass, name = "Context", module = "nnrs._core")]
 pub(crate) struct PyContext {
-    inner: Mutex<Arc<nnrs::Context>>,
+    inner: Mutex<Arc<crate::Context>>,
 }
 
 impl PartialEq for PyContext {
@@ -18,12 +18,12 @@ impl PartialEq for PyContext {
 }
 
 impl PyContext {
-    pub(crate) fn new(inner: Arc<nnrs::Context>) -> PyContext {
+    pub(crate) fn new(inner: Arc<crate::Context>) -> PyContext {
         PyContext { inner: Mutex::new(inner) }
     }
 
     /// The context as it is now.
-    pub(crate) fn get(&self) -> Arc<nnrs::Context> {
+    pub(crate) fn get(&self) -> Arc<crate::Context> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -108,8 +108,8 @@ impl PyContext {
     }
 }
 
-fn made(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<nnrs::Context> {
-    let made = errors::run(py, || nnrs::Context::new(backend, array_class, device_id))?;
+fn made(py: Python<'_>, backend: Vec<String>, array_class: String, device_id: String) -> PyResult<crate::Context> {
+    let made = errors::run(py, || crate::Context::new(backend, array_class, device_id))?;
     match made.passed_over() {
         None if made.gpu().is_some() => cuda::tell_folders(py)?,
         None => {}

@@ -3,7 +3,7 @@
 use super::errors::{self, describe};
 use super::variable::PyVariable;
 use super::{finish, reserve, stay};
-use nnrs::function::{ArgDef, ArgKind, ArgValue};
+use crate::function::{ArgDef, ArgKind, ArgValue};
 use nnrs_kernels::array::{Data, Export, NdArray};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Error;
@@ -122,7 +122,7 @@ pub(crate) fn filled<'a, T>(
 macro_rules! word {
     ($py:expr, $text:literal) => {{
         static WORD: pyo3::sync::PyOnceLock<pyo3::Py<pyo3::types::PyString>> = pyo3::sync::PyOnceLock::new();
-        $crate::convert::interned($py, &WORD, $text)
+        $crate::python::convert::interned($py, &WORD, $text)
     }};
 }
 pub(crate) use word;

@@ -4,8 +4,8 @@ use super::errors;
 use super::finish::{attached, detached};
 use super::memory::stats_dict;
 use super::variable::PyVariable;
-use nnrs::function::elementwise::default_rules;
-use nnrs::function::find;
+use crate::function::elementwise::default_rules;
+use crate::function::find;
 use nnrs_kernels::cuda;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind};
@@ -103,7 +103,7 @@ fn tell(function: &'static str) {
 }
 
 /// A warning, once, for a context that names a GPU first but computes on the host.
-pub(crate) fn warn_of_host(py: Python<'_>, made: &nnrs::Context, why: &Error) -> PyResult<()> {
+pub(crate) fn warn_of_host(py: Python<'_>, made: &crate::Context, why: &Error) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if WARNED.swap(true, Relaxed) {
         return Ok(());

@@ -3,12 +3,12 @@
 use super::array::PyNdArray;
 use super::variable::PyVariable;
 use super::{convert, errors};
-use nnrs::graph::Variable as Var;
-use nnrs::io::hdf5::{self, Attribute};
-use nnrs::io::nnabla::bytes_of;
-use nnrs::io::safetensors::{Elements, Notes, Part, read_open, write};
-use nnrs::io::{self, open, temporary};
-use nnrs::parameter;
+use crate::graph::Variable as Var;
+use crate::io::hdf5::{self, Attribute};
+use crate::io::nnabla::bytes_of;
+use crate::io::safetensors::{Elements, Notes, Part, read_open, write};
+use crate::io::{self, open, temporary};
+use crate::parameter;
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
 use pyo3::exceptions::PyValueError;
@@ -188,7 +188,7 @@ fn save_safetensors(py: Python<'_>, path: PathBuf, tensors: Vec<TensorToSave<'_>
         bytes.push(convert::from_numpy("save_safetensors", "tensors", &raw)?);
     }
     errors::detached(py, || {
-        let data = bytes.iter().map(|a| a.read(DType::U8)).collect::<nnrs::Result<Vec<_>>>()?;
+        let data = bytes.iter().map(|a| a.read(DType::U8)).collect::<crate::Result<Vec<_>>>()?;
         let slices = data.iter().map(|d| d.as_slice::<u8>());
         let parts: Vec<Part> = given.iter().zip(slices).map(part).collect();
         write(&mut File::create(&path)?, &parts, &metadata)

@@ -6,9 +6,9 @@ use super::python_function::{UserFunction, call_python_function};
 use super::shared_statistics::communicator_of;
 use super::variable::PyVariable;
 use super::{call, convert, errors, finish};
-use nnrs::function::Group;
-use nnrs::graph::{FunctionRef, Variable as Var, mode};
-use nnrs_kernels::random::Draw;
+use crate::function::Group;
+use crate::graph::{FunctionRef, Variable as Var, mode};
+use nnrs_kernels::random::{Draw, LastDraw};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -53,6 +53,12 @@ type Vars<'py> = Vec<PyRef<'py, PyVariable>>;
 
 fn vars<'a>(list: &'a Vars<'_>) -> Vec<&'a Var> {
     list.iter().map(|v| v.var()).collect()
+}
+
+impl PyGraphFunction {
+    fn last_draw(&self) -> Option<LastDraw> {
+        self.f.node().setup().ok().and_then(|setup| setup.kernels()?.last_draw())
+    }
 }
 
 /// What it is.
@@ -146,12 +152,12 @@ impl PyGraphFunction {
     /// Key and number of the last draw of a random function; None for others, and before the first forward.
     #[getter]
     fn _draw(&self) -> Option<(u64, u64)> {
-        self.f.last_draw().and_then(|last| last.get()).map(|draw| (draw.key, draw.number))
+        self.last_draw().and_then(|last| last.get()).map(|draw| (draw.key, draw.number))
     }
 
     #[setter(_draw)]
     fn set_draw(&self, draw: Option<(u64, u64)>) {
-        let Some(last) = self.f.last_draw() else { return };
+        let Some(last) = self.last_draw() else { return };
         last.set(draw.map(|(key, number)| Draw { key, number }));
         let saved = &self.f.node().saved;
         if saved.value::<Draw>().is_some() {

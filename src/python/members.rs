@@ -4,7 +4,7 @@ use super::array::PyNdArray;
 use super::function::PyGraphFunction;
 use super::variable::PyVariable;
 use super::{call, collector, errors, finish};
-use nnrs::graph::{self, Info, Variable as Var, mode};
+use crate::graph::{self, Info, Variable as Var, mode};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

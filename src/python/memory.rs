@@ -3,7 +3,7 @@
 use super::convert::flag;
 use super::errors;
 use super::variable::PyVariable;
-use nnrs::graph::{ForwardOptions, live_functions, live_variables, memory_fit, memory_plan};
+use crate::graph::{ForwardOptions, live_functions, live_variables, memory_fit, memory_plan};
 use nnrs_kernels::array::alloc;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -69,6 +69,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     nccl::register(m)?;
     shared_statistics::register(m)?;
     finish::register(m)?;
-    nnrs::graph::set_interrupt(errors::check_signals);
+    crate::graph::set_interrupt(errors::check_signals);
     Ok(())
 }

@@ -4,8 +4,8 @@ use super::context::PyContext;
 use super::convert::flag;
 use super::errors;
 use super::variable::{PyVariable, call_hook, forward_vars};
-use nnrs::graph::hooks::{self, When};
-use nnrs::graph::{ForwardOptions, mode};
+use crate::graph::hooks::{self, When};
+use crate::graph::{ForwardOptions, mode};
 use nnrs_kernels::random;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -169,7 +169,7 @@ fn set_exact_convolution(on: bool) -> bool {
 
 #[pyfunction]
 fn set_fusion(on: bool) -> bool {
-    nnrs::graph::set_fusion(on)
+    crate::graph::set_fusion(on)
 }
 
 #[pyfunction]

@@ -5,8 +5,8 @@ use super::files::{self, NamedParameter};
 use super::function::PyGraphFunction;
 use super::variable::PyVariable;
 use super::{convert, errors};
-use nnrs::graph::Variable as Var;
-use nnrs::io::nnabla::{
+use crate::graph::Variable as Var;
+use crate::io::nnabla::{
     self as nnp, Build, FieldKind, FieldSpec, FieldValue, Format, Message, Network, NetworkToSave, NnpToSave,
 };
 use nnrs_kernels::array::NdArray as Array;

@@ -4,8 +4,8 @@ use super::array::PyNdArray;
 use super::convert::word;
 use super::variable::PyVariable;
 use super::{call, finish};
-use nnrs::function::Def;
-use nnrs::functions as f;
+use crate::function::Def;
+use crate::functions as f;
 use nnrs_kernels::error::{Error, ErrorKind};
 use pyo3::basic::CompareOp;
 use pyo3::call::PyCallArgs;
@@ -161,28 +161,28 @@ macro_rules! arithmetic {
         #[pymethods]
         impl $class {
             fn __add__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::apply(slf.as_any(), other, &$crate::operators::ADD)
+                $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::ADD)
             }
             fn __radd__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::reversed(slf.as_any(), other, &$crate::operators::ADD)
+                $crate::python::operators::reversed(slf.as_any(), other, &$crate::python::operators::ADD)
             }
             fn __sub__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::apply(slf.as_any(), other, &$crate::operators::SUB)
+                $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::SUB)
             }
             fn __rsub__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::reversed(slf.as_any(), other, &$crate::operators::SUB)
+                $crate::python::operators::reversed(slf.as_any(), other, &$crate::python::operators::SUB)
             }
             fn __mul__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::apply(slf.as_any(), other, &$crate::operators::MUL)
+                $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::MUL)
             }
             fn __rmul__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::reversed(slf.as_any(), other, &$crate::operators::MUL)
+                $crate::python::operators::reversed(slf.as_any(), other, &$crate::python::operators::MUL)
             }
             fn __truediv__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::apply(slf.as_any(), other, &$crate::operators::DIV)
+                $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::DIV)
             }
             fn __rtruediv__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::reversed(slf.as_any(), other, &$crate::operators::DIV)
+                $crate::python::operators::reversed(slf.as_any(), other, &$crate::python::operators::DIV)
             }
             fn __pow__<'py>(
                 slf: &Bound<'py, $class>,
@@ -192,7 +192,7 @@ macro_rules! arithmetic {
                 if modulo.is_some_and(|m| !m.is_none()) {
                     return Ok(slf.py().NotImplemented().into_bound(slf.py()));
                 }
-                $crate::operators::apply(slf.as_any(), other, &$crate::operators::POW)
+                $crate::python::operators::apply(slf.as_any(), other, &$crate::python::operators::POW)
             }
             fn __rpow__<'py>(
                 slf: &Bound<'py, $class>,
@@ -200,19 +200,19 @@ macro_rules! arithmetic {
                 modulo: Option<&Bound<'py, PyAny>>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let _ = modulo;
-                $crate::operators::reversed(slf.as_any(), other, &$crate::operators::POW)
+                $crate::python::operators::reversed(slf.as_any(), other, &$crate::python::operators::POW)
             }
             fn __matmul__<'py>(slf: &Bound<'py, $class>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::matmul(slf.as_any(), other)
+                $crate::python::operators::matmul(slf.as_any(), other)
             }
             fn __getitem__<'py>(slf: &Bound<'py, $class>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::indexing(slf.py(), "getitem", (slf, key))
+                $crate::python::operators::indexing(slf.py(), "getitem", (slf, key))
             }
             fn __setitem__(slf: &Bound<'_, $class>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::indexing(slf.py(), "setitem", (slf, key, value)).map(drop)
+                $crate::python::operators::indexing(slf.py(), "setitem", (slf, key, value)).map(drop)
             }
             fn __neg__<'py>(slf: &Bound<'py, $class>) -> PyResult<Bound<'py, PyAny>> {
-                $crate::operators::negative(slf.as_any())
+                $crate::python::operators::negative(slf.as_any())
             }
             fn __pos__<'py>(slf: Bound<'py, $class>) -> Bound<'py, $class> {
                 slf
@@ -226,16 +226,16 @@ macro_rules! in_place {
         #[pymethods]
         impl $class {
             fn __iadd__(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::assign(slf, other, &$crate::operators::ADD)
+                $crate::python::operators::assign(slf, other, &$crate::python::operators::ADD)
             }
             fn __isub__(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::assign(slf, other, &$crate::operators::SUB)
+                $crate::python::operators::assign(slf, other, &$crate::python::operators::SUB)
             }
             fn __imul__(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::assign(slf, other, &$crate::operators::MUL)
+                $crate::python::operators::assign(slf, other, &$crate::python::operators::MUL)
             }
             fn __itruediv__(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::assign(slf, other, &$crate::operators::DIV)
+                $crate::python::operators::assign(slf, other, &$crate::python::operators::DIV)
             }
             fn __ipow__(
                 slf: &Bound<'_, $class>,
@@ -243,7 +243,7 @@ macro_rules! in_place {
                 modulo: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
                 let _ = modulo;
-                $crate::operators::assign(slf, other, &$crate::operators::POW)
+                $crate::python::operators::assign(slf, other, &$crate::python::operators::POW)
             }
         }
     };
@@ -253,15 +253,15 @@ macro_rules! in_place {
 /// values and gives one of its own, which the assigning forms would bind to the name.
 macro_rules! refused {
     ($class:ident) => {
-        $crate::operators::refused!($class: __mod__ __rmod__ __floordiv__ __rfloordiv__ __divmod__ __rdivmod__);
-        $crate::operators::refused!($class: __lshift__ __rlshift__ __rshift__ __rrshift__ __and__ __rand__);
-        $crate::operators::refused!($class: __or__ __ror__ __xor__ __rxor__);
+        $crate::python::operators::refused!($class: __mod__ __rmod__ __floordiv__ __rfloordiv__ __divmod__ __rdivmod__);
+        $crate::python::operators::refused!($class: __lshift__ __rlshift__ __rshift__ __rrshift__ __and__ __rand__);
+        $crate::python::operators::refused!($class: __or__ __ror__ __xor__ __rxor__);
     };
     ($class:ident: $($name:ident)*) => {
         #[pymethods]
         impl $class {
             $(fn $name(slf: &Bound<'_, $class>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                $crate::operators::unknown(slf.as_any(), other, stringify!($name))
+                $crate::python::operators::unknown(slf.as_any(), other, stringify!($name))
             })*
         }
     };

@@ -3,10 +3,10 @@
 use super::finish::{self, attached};
 use super::variable::PyVariable;
 use super::{call, errors};
-use nnrs::function::args::{ArgumentsKey, key};
-use nnrs::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
-use nnrs::function::{OnGpu, OutputDef, Shapes};
-use nnrs::graph::Variable as Var;
+use crate::function::args::{ArgumentsKey, key};
+use crate::function::{ArgValue, Def, Described, Function, Grad, Group, InputDef, InputKind, Needs, OnVariables};
+use crate::function::{OnGpu, OutputDef, Shapes};
+use crate::graph::Variable as Var;
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use nnrs_kernels::shape::Shape;
 use pyo3::exceptions::PyException;

@@ -3,10 +3,10 @@
 use super::finish::{attached, detached};
 use super::variable::PyVariable;
 use super::{collector, convert, errors, files, reserve};
-use nnrs::function::{ArgKind, ArgValue};
-use nnrs::graph::Variable as Var;
-use nnrs::io;
-use nnrs::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
+use crate::function::{ArgKind, ArgValue};
+use crate::graph::Variable as Var;
+use crate::io;
+use crate::solver::{self as solvers, Hooks, Keep, SOLVERS, State, hooks};
 use nnrs_kernels::error::{Error, ErrorKind, Result};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;

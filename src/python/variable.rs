@@ -10,7 +10,7 @@ use super::collector::{Noted, new_variable};
 use super::errors::flag;
 use super::function::PyGraphFunction;
 use super::{convert, errors, finish, members};
-use nnrs::graph::{Variable as Var, mode};
+use crate::graph::{Variable as Var, mode};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::{Error, ErrorKind};
@@ -67,7 +67,7 @@ impl PyVariable {
     fn py_new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyVariable> {
         let parameters = [("shape", "None"), ("need_grad", "None"), ("info", "None")];
         let [shape, need_grad, info] = errors::bind("Variable", parameters, args, kwargs)?.map(errors::given);
-        let shape = shape.map_or(Ok(nnrs::Shape::default()), |s| convert::shape("Variable", &s))?;
+        let shape = shape.map_or(Ok(crate::Shape::default()), |s| convert::shape("Variable", &s))?;
         let made = PyVariable::new(Var::new(shape));
         made.var.set_need_grad(need_grad.map(|v| flag(&v, "Variable", "need_grad")).transpose()?);
         if let Some(info) = info {

@@ -296,8 +296,8 @@ impl Solver {
     }
 
     /// All variables that it owns, parameters and states; nothing where another thread is at work on it.
-    #[doc(hidden)]
-    pub fn owned_variables(&self) -> Vec<Variable> {
+    #[cfg(feature = "python")]
+    pub(crate) fn owned_variables(&self) -> Vec<Variable> {
         let Ok(inner) = self.inner.try_lock() else { return Vec::new() };
         let states = |e: &Entry| e.state.arrays.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>();
         inner.entries.list.iter().flat_map(|e| std::iter::once(e.param.clone()).chain(states(e))).collect()

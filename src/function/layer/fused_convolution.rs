@@ -75,8 +75,7 @@ pub fn fused_convolution(x: &Variable, weight: &Variable, options: FusedConvolut
 }
 
 /// As [`fused_convolution`], with an array for y's data.
-#[doc(hidden)]
-pub fn fused_convolution_into(
+pub(crate) fn fused_convolution_into(
     x: &Variable,
     weight: &Variable,
     options: FusedConvolution,

@@ -36,8 +36,8 @@ pub use deconvolution::*;
 pub use deformable_convolution::{DeformableConvolution, deformable_convolution};
 pub use depthwise::*;
 pub use embed::{Embed, embed};
-#[doc(hidden)]
-pub use fused_convolution::fused_convolution_into;
+#[cfg(feature = "python")]
+pub(crate) use fused_convolution::fused_convolution_into;
 pub use fused_convolution::{FusedConvolution, fused_convolution};
 pub use global_average_pooling::*;
 pub use gru::*;

@@ -95,8 +95,7 @@ pub fn set_interrupt(f: fn() -> Result<()>) {
 
 /// Runs `f`, which ends with an error when it is to stop, or where a kernel gets no memory to work in: `unfinished` is called
 /// where that was in the middle of a function, with the error.
-#[doc(hidden)]
-pub fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce(Error) -> Error) -> Result<()> {
+pub(crate) fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce(Error) -> Error) -> Result<()> {
     let asks = INTERRUPT.get().is_some() && !cuda::capture::is_capturing();
     pool::contained(asks.then_some(is_to_stop as fn() -> bool), f).unwrap_or_else(|end| {
         Err(unfinished(match end {
@@ -107,8 +106,7 @@ pub fn interruptible(f: impl FnOnce() -> Result<()>, unfinished: impl FnOnce(Err
 }
 
 /// Things after which is asked anew where each is quickly made.
-#[doc(hidden)]
-pub const MANY: usize = 1 << 14;
+pub(crate) const MANY: usize = 1 << 14;
 
 /// Asks whether to stop, after each [`MANY`] of them.
 pub(crate) fn ask(i: usize) -> Result<()> {

@@ -22,7 +22,8 @@ pub(crate) use backward::{BackwardPlan, backward_plan};
 pub(crate) use build::{ForwardPlan, key};
 pub(crate) use exec::NodeHooks;
 pub(crate) use exec::ask;
-pub use exec::{MANY, interruptible};
+#[cfg(feature = "python")]
+pub(crate) use exec::{MANY, interruptible};
 pub use exec::{set_fusion, set_interrupt};
 pub(crate) use invoke::{ForwardMode, backward as run_backward, run_arrays};
 pub use memory::{Report, plan as memory_plan};
@@ -104,11 +105,13 @@ impl Watch {
     }
 
     /// The variables that it keeps alive.
+    #[cfg(feature = "python")]
     pub(crate) fn owned(&self) -> impl Iterator<Item = &VarRef> {
         self.vars.iter().map(|(v, _)| v)
     }
 
     /// The functions that it keeps alive, as often as it has them.
+    #[cfg(feature = "python")]
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Arc<FnNode>> {
         self.loose.iter().map(|l| &l.f)
     }

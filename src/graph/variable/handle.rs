@@ -62,8 +62,7 @@ impl Variable {
         Variable { node }
     }
 
-    #[doc(hidden)]
-    pub fn node(&self) -> &VarRef {
+    pub(crate) fn node(&self) -> &VarRef {
         &self.node
     }
 
@@ -290,8 +289,8 @@ impl Variable {
     }
 
     /// The user wrote the gradient: what backward runs know of that of an intermediate variable is over.
-    #[doc(hidden)]
-    pub fn grad_was_set(&self) {
+    #[cfg(feature = "python")]
+    pub(crate) fn grad_was_set(&self) {
         if self.has_parent() {
             self.node.changed();
         }
@@ -367,8 +366,7 @@ impl Variable {
     }
 
     /// Gives the variable a name for reports on memory alone.
-    #[doc(hidden)]
-    pub fn note_name(&self, name: &str) {
+    pub(crate) fn note_name(&self, name: &str) {
         names::note(&self.node.core(), name.into());
     }
 
@@ -500,8 +498,7 @@ impl Variable {
     }
 
     /// As [`view`](Variable::view); errors name `function`.
-    #[doc(hidden)]
-    pub fn view_in(&self, function: &str, shape: Shape) -> Result<Variable> {
+    pub(crate) fn view_in(&self, function: &str, shape: Shape) -> Result<Variable> {
         let view = |a: NdArray| a.reshaped(shape.clone()).map_err(|e| e.function(function));
         let (data, grad) = (view(self.data()?)?, view(self.grad())?);
         let v = VarNode::new(data, Some(self.need_grad_state()));

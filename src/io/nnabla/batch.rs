@@ -12,8 +12,7 @@ const SHAPED: [&str; 7] = ["Constant", "Rand", "Randint", "Randn", "RandBinomial
 ///
 /// # Errors
 /// A shape among the arguments whose first size is another one.
-#[doc(hidden)]
-pub fn open(mut network: Message) -> Result<Message> {
+pub(crate) fn open(mut network: Message) -> Result<Message> {
     let wiring = Wiring::of(&network)?;
     let order = order(&network, &wiring)?;
     let shape_of: HashMap<String, Vec<i64>> =

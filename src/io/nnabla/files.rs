@@ -227,8 +227,7 @@ fn hdf5_bytes(parameters: &[(String, Variable)]) -> Result<Vec<u8>> {
 }
 
 /// All bytes of a file.
-#[doc(hidden)]
-pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     let mut file = open(path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut bytes = Vec::new();

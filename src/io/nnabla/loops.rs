@@ -14,8 +14,7 @@ type LoopPass<'a> = Vec<(&'a str, i64)>;
 ///
 /// # Errors
 /// Loops that contradict themselves or are absurdly long.
-#[doc(hidden)]
-pub fn expanded(network: &Message) -> Result<Message> {
+pub(crate) fn expanded(network: &Message) -> Result<Message> {
     let loops = network.list("repeat_info");
     if loops.is_empty() {
         return Ok(network.clone());

@@ -6,8 +6,7 @@
 mod archive;
 mod arguments;
 mod batch;
-#[doc(hidden)]
-pub mod binary;
+pub(crate) mod binary;
 mod composed;
 mod files;
 mod initial;
@@ -16,24 +15,20 @@ mod loops;
 mod message;
 pub(crate) mod network;
 mod record;
-#[doc(hidden)]
-pub mod schema;
-#[doc(hidden)]
-pub mod text;
+pub(crate) mod schema;
+pub(crate) mod text;
 
-#[doc(hidden)]
-pub use batch::open as open_batch;
-#[doc(hidden)]
-pub use files::bytes_of;
+#[cfg(feature = "python")]
+pub(crate) use batch::open as open_batch;
+#[cfg(feature = "python")]
+pub(crate) use files::bytes_of;
 pub use files::{Contents, Format, NamedState, NnpToSave, read, write};
 pub(crate) use files::{format_of, read_path, with_executors};
-#[doc(hidden)]
-pub use loops::expanded;
+pub(crate) use loops::expanded;
 pub use message::{FieldValue, Message};
 pub use network::Network;
-#[doc(hidden)]
-pub use network::{Build, build};
-#[doc(hidden)]
-pub use record::function;
+pub(crate) use network::{Build, build};
+#[cfg(feature = "python")]
+pub(crate) use record::function;
 pub use record::{NetworkToSave, parameter, record};
 pub use schema::{FieldKind, FieldSpec, MessageSpec};

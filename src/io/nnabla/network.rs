@@ -9,8 +9,7 @@ use nnrs_kernels::shape::Shape;
 use std::collections::{HashMap, HashSet};
 
 /// How [`build`] makes a graph.
-#[doc(hidden)]
-pub struct Build<'a> {
+pub(crate) struct Build<'a> {
     /// What the network is of, for messages.
     pub file: &'a str,
     /// Takes the place of each size that the file leaves open; `None`: as the file says.
@@ -147,8 +146,7 @@ pub(crate) fn order(network: &Message, wiring: &Wiring) -> Result<Vec<usize>> {
 /// # Errors
 /// `Format` where the network contradicts itself; `Unsupported` for functions that nnrs does not have; what the functions
 /// say where arguments and shapes do not fit.
-#[doc(hidden)]
-pub fn build(network: &Message, how: &Build) -> Result<Network> {
+pub(crate) fn build(network: &Message, how: &Build) -> Result<Network> {
     let named = |e: Error| e.function(format!("network '{}'", network.text("name")));
     let wiring = Wiring::of(network).map_err(named)?;
     let batch_size = how.batch_size.unwrap_or(network.int("batch_size"));

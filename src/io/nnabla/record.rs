@@ -67,8 +67,7 @@ fn functions(outputs: &[Variable]) -> Result<Vec<FunctionRef>> {
 ///
 /// # Errors
 /// It is user code.
-#[doc(hidden)]
-pub fn function(f: &FunctionRef) -> Result<Message> {
+pub(crate) fn function(f: &FunctionRef) -> Result<Message> {
     let kind = f.class_name();
     let is_of_ranks = ["SyncBatchNormalization", "MeanOverRanks"].contains(&kind);
     if is_of_ranks || f.function().on_variables().is_some() {

@@ -1,8 +1,8 @@
 //! A Variable under Python's own protocols: indexing, NumPy, numbers, text, comparison, pickling.
 
 use super::PyVariable;
-use crate::array::{as_numpy, scalar};
-use crate::{convert, errors, operators};
+use crate::python::array::{as_numpy, scalar};
+use crate::python::{convert, errors, operators};
 use nnrs_kernels::array::NdArray as Array;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;

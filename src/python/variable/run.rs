@@ -2,12 +2,12 @@
 
 use super::super::finish::attached;
 use super::PyVariable;
-use crate::array::PyNdArray;
-use crate::convert::flag;
-use crate::function::PyGraphFunction;
-use crate::{convert, errors};
-use nnrs::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
-use nnrs::graph::{FunctionRef, Seed, Variable as Var, fail_backward, forward_all as run_all};
+use crate::graph::{BackwardOptions, BackwardRun, CommunicatorBackwardCallback, ForwardOptions, ForwardRun};
+use crate::graph::{FunctionRef, Seed, Variable as Var, fail_backward, forward_all as run_all};
+use crate::python::array::PyNdArray;
+use crate::python::convert::flag;
+use crate::python::function::PyGraphFunction;
+use crate::python::{convert, errors};
 use nnrs_kernels::array::NdArray as Array;
 use nnrs_kernels::error::Error;
 use pyo3::prelude::*;
@@ -156,22 +156,22 @@ impl<'py> IntoPyObject<'py> for GradArgument {
 struct Callback(Py<PyAny>);
 
 impl CommunicatorBackwardCallback for Callback {
-    fn on_begin_backward(&self, run: u64) -> nnrs::Result<()> {
+    fn on_begin_backward(&self, run: u64) -> crate::Result<()> {
         attached(|py| self.0.call_method1(py, "_on_begin_backward", (run,)).map(drop)).map_err(errors::carry)
     }
 
-    fn on_finish_function_backward(&self, f: &FunctionRef) -> nnrs::Result<()> {
+    fn on_finish_function_backward(&self, f: &FunctionRef) -> crate::Result<()> {
         attached(|py| {
             self.0.call_method1(py, "on_finish_function_backward", (PyGraphFunction::new(f.clone()),)).map(drop)
         })
         .map_err(errors::carry)
     }
 
-    fn on_finish_backward(&self) -> nnrs::Result<()> {
+    fn on_finish_backward(&self) -> crate::Result<()> {
         attached(|py| self.0.call_method0(py, "on_finish_backward").map(drop)).map_err(errors::carry)
     }
 
-    fn on_close_backward(&self, run: u64) -> nnrs::Result<()> {
+    fn on_close_backward(&self, run: u64) -> crate::Result<()> {
         attached(|py| self.0.call_method1(py, "_on_close_backward", (run,)).map(drop)).map_err(errors::carry)
     }
 
@@ -223,10 +223,10 @@ pub(crate) fn forward_vars(
 }
 
 /// A Python hook as the engine calls it, on the calling thread.
-pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef) -> nnrs::Result<()> + 'a> {
+pub(crate) fn hook<'a>(f: &'a Option<Py<PyAny>>) -> Option<impl Fn(&FunctionRef) -> crate::Result<()> + 'a> {
     f.as_ref().map(|f| move |node: &FunctionRef| call_hook(f, node))
 }
 
-pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> nnrs::Result<()> {
+pub(crate) fn call_hook(f: &Py<PyAny>, node: &FunctionRef) -> crate::Result<()> {
     attached(|py| f.call1(py, (PyGraphFunction::new(node.clone()),)).map(drop)).map_err(errors::carry)
 }

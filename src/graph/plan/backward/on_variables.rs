@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 impl BackwardPlan {
     /// What the plan keeps alive beside its functions.
+    #[cfg(feature = "python")]
     pub(crate) fn watch(&self) -> &crate::graph::plan::Watch {
         &self.watch
     }
