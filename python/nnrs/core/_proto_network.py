@@ -170,7 +170,8 @@ class ProtoNetwork:
             check_type(here, "args", x, Variable, "Variables for the inputs")
         if len(args) > len(self.inputs):
             raise ArgumentTypeError(message(here, "args", f"{len(self.inputs)} inputs at most", len(args)))
-        missing = [name for name in self.inputs[len(args) :] if name not in self._with_initial_values()]
+        have_values = self._with_initial_values()
+        missing = [name for name in self.inputs[len(args) :] if name not in have_values]
         if args and missing:
             raise ArgumentError(message(here, "args", f"{len(self.inputs)} inputs", f"none for {', '.join(missing)}"))
         graph = self._graph()

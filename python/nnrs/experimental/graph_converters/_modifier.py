@@ -209,7 +209,7 @@ def _converted(outputs: list[Variable], modifier: FunctionModifier) -> list[Vari
 def batch_normalization(inputs: Sequence[Variable], args: Mapping[str, Any], **changed: Any) -> Any:
     """A normalization of a graph over other inputs, with some arguments changed; plain without batch_stat."""
     args = {**args, **changed}
-    kept = {name: args[name] for name in ("axes", "decay_rate", "eps", "batch_stat", "output_stat") if name in args}
+    kept = {name: args[name] for name in ("axes", "decay_rate", "eps", "batch_stat")}
     parts = parts_of_batch_normalization(inputs, args)
     if "comm" in args and args["batch_stat"]:
         return F.sync_batch_normalization(*parts, args["comm"], args["group"], **kept)
