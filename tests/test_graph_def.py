@@ -283,3 +283,5 @@ def test_wrong_inputs_of_a_network():
     assert (y.d == 3).all()
     with pytest.raises(TypeError, match="create_graph_from_variable: argument 'name'"):
         nn.graph_def.create_graph_from_variable(None, y)
+    with pytest.raises(ValueError, match="argument 'variables': expected one Variable at least"):
+        nn.graph_def.create_graph_from_variable("net", [])

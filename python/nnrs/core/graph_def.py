@@ -215,7 +215,7 @@ def create_graph_from_variable(
 
     Raises:
         TypeError: If something else than Variables is given.
-        ValueError: If two Variables get one name.
+        ValueError: If no Variable is given, or two get one name.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> x = nn.Variable((2, 3))
@@ -227,6 +227,8 @@ def create_graph_from_variable(
     here = "create_graph_from_variable"
     check_type(here, "name", name, str, "the network's name")
     outputs = list(variables) if isinstance(variables, (list, tuple)) else [variables]
+    if not outputs:
+        raise ArgumentError(message(here, "variables", "one Variable at least", []))
     for v in [*outputs, *(names or {}).values()]:
         check_type(here, "variables", v, Variable, "Variables")
     made = ProtoGraph(parameter_scope=parameter_scope)
