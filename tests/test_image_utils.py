@@ -259,6 +259,9 @@ def test_sixteen_bits_by_whichever_can(tmp_path):
     imsave(tmp_path / "a.png", deep, as_uint16=True)
     assert np.array_equal(imread(tmp_path / "a.png", as_uint16=True), deep)
     assert np.array_equal(imread(tmp_path / "a.png"), deep >> 8)  # by Pillow: pypng does not narrow
+    assert np.array_equal(imread(tmp_path / "a.png", num_channels=3), np.dstack([deep >> 8] * 3))
+    opaque = np.dstack([deep >> 8] * 3 + [np.full((3, 4), 255)])
+    assert np.array_equal(imread(tmp_path / "a.png", num_channels=4), opaque)
 
 
 def test_pillow_alone_has_no_sixteen_bits(pillow, tmp_path):

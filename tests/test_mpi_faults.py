@@ -89,6 +89,12 @@ def test_one_that_does_not_come_to_init_is_named():
     assert "Communicator.init: rank 1 did not come to it within 0.5 s" in done.stderr, done.stderr
 
 
+def test_who_catches_that_one_does_not_come_to_init_ends_all():
+    done = failing(3, "init_hang", "again", timeout=LIMIT)
+    assert done.returncode != 0
+    assert "ends all processes: its communicator has failed" in done.stderr, done.stderr
+
+
 def test_one_that_never_comes_to_mpi_is_not_waited_for():
     """The wait is within MPI_Init, where no code of Python's runs."""
     done = failing(2, "absent", timeout=LIMIT)

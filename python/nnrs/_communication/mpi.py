@@ -186,7 +186,11 @@ def _free_world(mpi: Any, timeout: float) -> _Link | None:
     mask = np.array([_free_ones(_worlds)], np.int64)
     # Over messages of the first one that are between two processes each otherwise.
     request = _worlds[0].channel.together(mask)
-    _await(request, _RollCall(mpi), timeout)
+    try:
+        _await(request, _RollCall(mpi), timeout)
+    except CommunicatorError:
+        _worlds[0].control.failed = True  # whoever comes later would wait for this process
+        raise
     return _lowest(_worlds, int(mask[0]))
 
 

@@ -24,28 +24,23 @@ def read(data: bytes, wanted: Wanted) -> Image:
     if wanted.as_uint16:
         raise ArgumentError(message("imread", "as_uint16", _SIXTEEN))
     with pillow.open(io.BytesIO(data)) as picture:
+        if picture.mode.startswith("I;16"):  # the upper 8 bits, as Pillow takes of 16-bit colours
+            return _pixels(pillow.fromarray((np.asarray(picture) >> 8).astype(np.uint8)), wanted)
         return _pixels(picture, wanted)
 
 
 def _pixels(picture: Any, wanted: Wanted) -> Image:
     if picture.mode == "I":
         raise ArgumentError(message("imread", "path", "Pillow gives 32-bit integers for this image, not 8 bits"))
-    if picture.mode.startswith("I;16"):  # the upper 8 bits, as Pillow takes of 16-bit colours
-        return _grey((np.asarray(picture) >> 8).astype(np.uint8), wanted)
     if picture.mode == "P" and not wanted.palette_indices:
         picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
     if wanted.grayscale:
-        return _grey(np.array(picture.convert("L")), wanted)
+        pixels = np.array(picture.convert("L"))
+        return pixels if wanted.num_channels <= 0 else np.repeat(pixels[..., None], wanted.num_channels, axis=2)
     if wanted.num_channels > 0:
         picture = picture.convert("RGB" if wanted.num_channels == 3 else "RGBA")
     pixels = np.array(picture)
     return (np.clip(np.nan_to_num(pixels), 0, 255) if pixels.dtype.kind == "f" else pixels).astype(np.uint8)
-
-
-def _grey(pixels: Image, wanted: Wanted) -> Image:
-    if wanted.num_channels <= 0:
-        return pixels
-    return np.repeat(pixels[..., None], wanted.num_channels, axis=2)
 
 
 def encode(img: Image, ending: str, as_uint16: bool, auto_scale: bool) -> bytes:
