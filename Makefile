@@ -68,7 +68,7 @@ soak-nnabla: .venv-test/.installed ## Run random programs on nnrs and on NNabla,
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
 
-bench-page: .venv/.installed ## Measure everything, into docs/performance.md and README's table
+bench-page: .venv/.installed dist/.squeezed ## Measure everything, into docs/performance.md and README's table
 	@.venv/bin/python benches/run.py && .venv/bin/python benches/page.py
 
 bench-functions: .venv/.installed ## Measure every function beside NNabla and torch, into docs/function-speed.md (ARGS="--case functions.sort" to look)

@@ -18,6 +18,13 @@ import matplotlib.pyplot as plt  # noqa: E402
 DOCS = environments.ROOT / "docs"
 README = environments.ROOT / "README.md"
 BEGIN, END = "<!-- make bench-page -->", "<!-- end -->"
+# README's rows; docs/performance.md has all.
+IN_README = {
+    "small_graph_forward", "small_graph_backward", "build_node", "dynamic_node", "chain_backward", "matmul_1024",
+    "product_1_128_1024_1024", "mlp", "mlp_infer1", "lenet", "conv_64_forward", "conv_64_backward", "conv_512_forward",
+    "conv_512_backward", "conv1_256_64_forward", "depthwise_32_56_forward", "resnet_step", "resnet_infer1",
+    "transformer_step", "sdpa_512", "lstm", "lstm_unrolled", "adam", "feed", "memory", "recompute-memory", "import",
+}  # fmt: skip
 COLORS = {True: "#2a7f62", False: "#c0392b"}
 TEXT = """# Speed and memory
 
@@ -39,7 +46,7 @@ def readme_table(rows: list[dict[str, Any]]) -> list[str]:
     counts = sorted({row["threads"] for row in rows})
     heads = [f"{engine}, {n} core{'s' * (n > 1)}" for engine in ("of PyTorch", "of NNabla") for n in counts]
     lines = ["| case | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    for title, by in of_threads(rows).items():
+    for title, by in of_threads([row for row in rows if row["name"] in IN_README]).items():
         ratios = [report.ratio(by[n], e) if n in by else None for e in report.OTHERS for n in counts]
         if any(r is not None for r in ratios):
             lines.append(f"| {title} | " + " | ".join("" if r is None else f"{r:.2f}" for r in ratios) + " |")
@@ -69,11 +76,17 @@ def draw_roofline(rows: list[dict[str, Any]]) -> None:
             continue
         flops, moved = (known[0]["machine"][part] for part in ("flops", "moved"))
         at = [0.5, flops / moved, 4000]
-        axes.plot(at, [min(flops, x * moved) / 1e9 for x in at], color=color, label=f"limit, {threads} threads")
+        axes.plot(
+            at,
+            [min(flops, x * moved) / 1e9 for x in at],
+            color=color,
+            label=f"limit, {threads} thread{'s' * (threads > 1)}",
+        )
         for row in known:
             x, y = row["work"]["flops"] / row["work"]["moved"], row["work"]["flops"] / report.value(row, "nnrs") / 1e9
             axes.plot(x, y, "o", color=color)
-            axes.annotate(row["name"], (x, y), fontsize=6, textcoords="offset points", xytext=(4, 3))
+            if not 0.7 < y * 1e9 / min(flops, x * moved) < 1.3:  # the others lie too near each other
+                axes.annotate(row["name"], (x, y), fontsize=6, textcoords="offset points", xytext=(4, 3))
     axes.set(xscale="log", yscale="log", xlabel="operations a byte", ylabel="GFLOP/s, counted directly")
     if axes.get_legend_handles_labels()[0]:
         axes.legend()

@@ -135,6 +135,8 @@ def timed_rows(chosen: list[Case], pythons: dict[str, str], threads: int, pace: 
         Engine(name, python, threads, environments.HOME / f"{name}-{threads}.log") for name, python in pythons.items()
     ]
     try:
+        for engine in engines:
+            engine.ask("hello")  # while one still starts, the others have no core for themselves
         limits = machine_limits(engines)
         return [show(row(case, threads, measure(case, engines, pace), limits)) for case in chosen]
     finally:
