@@ -225,7 +225,9 @@ impl<T: Real> GemmProduct<T> {
         if let Some(bytes) = thin::reads_rows(&self.oriented()) {
             return (bytes / thin::BYTES).min(self.k / 64).clamp(1, 2 * MAX_PARTS);
         }
-        if area > 1 << 15 || self.k < 32 * 256 {
+        // The blocks of the smallest ones are a task each, one after another.
+        let long = if area <= 1 << 12 { 2048 } else { 32 * 256 };
+        if area > 1 << 15 || self.k < long {
             return 1;
         }
         (self.work() / (SERIAL * 2)).min(self.k / 1024).clamp(1, MAX_PARTS)
