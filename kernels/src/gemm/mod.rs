@@ -262,6 +262,9 @@ impl<T: Real> GemmProduct<T> {
         }
         // SAFETY: as the caller promised.
         unsafe {
+            if few::is_deep(self) {
+                return few::run_deep(self, output);
+            }
             let p = self.oriented();
             let cheap = p.b.cs == 1 || p.k * p.n <= 512;
             if cheap && p.work() <= TINY && p.m <= TINY_SIDE && p.k <= TINY_SIDE {

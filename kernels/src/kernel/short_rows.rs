@@ -45,8 +45,12 @@ pub fn group_count(rows: usize, width: usize) -> usize {
 
 /// Calls `f` with all of `rows` rows in groups, on all threads.
 pub fn each_group(rows: usize, width: usize, f: impl Fn(RowGroup) + Sync) {
-    let together = together(width);
-    share(group_count(rows, width), rows * width, |group| {
+    each_group_of(together(width), rows, width, f);
+}
+
+/// As `each_group`, with `together` rows in each.
+pub fn each_group_of(together: usize, rows: usize, width: usize, f: impl Fn(RowGroup) + Sync) {
+    share(rows.div_ceil(together), rows * width, |group| {
         let first = group * together;
         f(RowGroup { first, rows: together.min(rows - first), width });
     });
@@ -107,8 +111,11 @@ impl RowGroup {
 /// Rows of `cols` elements become rows of `rows`.
 fn transpose<T: Real>(x: &[T], cols: usize, to: &mut [T], rows: usize, output: Output) {
     assert!(x.len() == rows * cols && to.len() == x.len(), "sizes do not fit");
-    if rows.min(cols) == 1 && output == Output::Write {
-        return to.copy_from_slice(x);
+    if rows.min(cols) == 1 {
+        return match output {
+            Output::Write => to.copy_from_slice(x),
+            Output::Accumulate => to.iter_mut().zip(x).for_each(|(to, &v)| *to += v),
+        };
     }
     let (src, dst) = (x.as_ptr(), to.as_mut_ptr());
     let block = TransposeBlock { src, src_stride: cols, rows, cols, dst, dst_stride: rows };

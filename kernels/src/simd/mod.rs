@@ -153,6 +153,10 @@ pub fn steps_fn<T: SimdReal>() -> (StepsFn<T>, usize) {
     (T::kernels().steps, T::kernels().block)
 }
 
+/// What begins on a cache line: vectors on the stack that cross two of them are slow to read after they were written.
+#[repr(align(64))]
+pub struct CacheLines<T>(pub T);
+
 /// Runs code of the caller's, compiled for the CPU at hand.
 /// # Safety
 /// The body's own terms.

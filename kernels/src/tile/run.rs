@@ -2,6 +2,7 @@
 
 use super::across::CrossRows;
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -235,31 +236,123 @@ impl<T: Copy> Places<T> {
     }
 }
 
-/// Collects a strided input's elements `at .. at + len` into a tile, run by run of its innermost axis.
+/// Collects a strided input's elements `at .. at + len` into a tile.
 unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, first: isize, axes: &[(usize, isize)], at: usize, len: usize) {
-    let (inner, stride) = axes[axes.len() - 1];
-    let mut done = 0;
-    while done < len {
-        let (mut rest, mut offset) = ((at + done) / inner, first);
-        for &(n, st) in axes[..axes.len() - 1].iter().rev() {
-            offset += (rest % n) as isize * st;
-            rest /= n;
+    // What is repeated as a whole is brought once.
+    if let [(_, 0), axes @ ..] = axes {
+        let period = axes.iter().map(|a| a.0).product::<usize>();
+        if period < len && !axes.is_empty() {
+            let (i, rest) = (at % period, period - at % period);
+            dispatch(Gathered { tile, s, first, axes, at: i, len: rest });
+            dispatch(Gathered { tile: tile.wrapping_add(rest), s, first, axes, at: 0, len: i });
+            // SAFETY: a tile has so many elements.
+            return unsafe { repeat(tile, period, len) };
         }
-        let i = (at + done) % inner;
-        let run = (inner - i).min(len - done);
-        // SAFETY: the offsets stay inside the input by the construction of `Walk`.
-        unsafe { copy_run(tile.add(done), s, offset + i as isize * stride, stride, run) };
-        done += run;
+    }
+    dispatch(Gathered { tile, s, first, axes, at, len });
+}
+
+/// Fills `len` elements with what the first `period` are.
+unsafe fn repeat<T: Copy>(to: *mut T, period: usize, len: usize) {
+    let mut done = period;
+    while done < len {
+        let n = done.min(len - done);
+        // SAFETY: inside `len` elements; the copy lies behind what it is of.
+        unsafe { std::ptr::copy_nonoverlapping(to, to.add(done), n) };
+        done += n;
     }
 }
 
+/// Elements of a strided input, run by run of its innermost axis.
+struct Gathered<'a, T> {
+    tile: *mut T,
+    s: &'a Source,
+    first: isize,
+    axes: &'a [(usize, isize)],
+    at: usize,
+    len: usize,
+}
+
+impl<T: SimdReal> Choose<T> for Gathered<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: the machine has these lanes.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: SimdReal> WithLanes<T> for Gathered<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let Gathered { tile, s, first, axes, at, len } = self;
+        let [outer @ .., (inner, stride)] = axes else { return };
+        let (inner, stride) = (*inner, *stride);
+        // Where on the outer axes the run is, the innermost of them first.
+        let (mut rest, mut offset) = (at / inner, first);
+        let mut place: SmallVec<[usize; 4]> = SmallVec::new();
+        for &(n, step) in outer.iter().rev() {
+            place.push(rest % n);
+            offset += (rest % n) as isize * step;
+            rest /= n;
+        }
+        let (mut i, mut done) = (at % inner, 0);
+        while done < len {
+            let run = (inner - i).min(len - done);
+            let mut times = 1;
+            // SAFETY: the offsets stay inside the input by the construction of `Walk`, and what is written inside the tile.
+            unsafe { copy_run::<T, L>(tile.add(done), s, offset + i as isize * stride, stride, run) };
+            if let (true, Some(&(n, 0))) = (run == inner, outer.last()) {
+                // The same run again.
+                times = (n - place[0]).min((len - done) / inner);
+                // SAFETY: as above.
+                unsafe { repeat(tile.add(done), inner, times * inner) };
+            }
+            (i, done) = (0, done + times * run);
+            for (place, &(n, step)) in place.iter_mut().zip(outer.iter().rev()) {
+                (*place, offset) = (*place + times, offset + step);
+                if *place < n {
+                    break;
+                }
+                (*place, offset, times) = (0, offset - n as isize * step, 1);
+            }
+        }
+    }
+}
+
+/// Runs of so many vectors are copied here; longer ones by the system.
+const SHORT: usize = 16;
+
 /// `offset`, from the source's first element, may lie before it, where a view goes backward.
-unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
+///
+/// # Safety
+/// Inside `enter` of L; the elements are there.
+#[inline(always)]
+unsafe fn copy_run<T: SimdReal, L: Lanes<T>>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
     let size = s.dtype.size() as isize;
     // SAFETY: the caller's promise.
     unsafe {
         let src = s.ptr.offset(offset * size);
         match stride {
+            0 if s.dtype == T::DTYPE => {
+                let (v, mut i) = (L::splat(*(src as *const T)), 0);
+                while i + L::N <= n {
+                    L::store(dst.add(i), v);
+                    i += L::N;
+                }
+                if i < n {
+                    L::store_part(dst.add(i), v, n - i);
+                }
+            }
+            1 if s.dtype == T::DTYPE && n <= SHORT * L::N => {
+                let (src, mut i) = (src as *const T, 0);
+                while i + L::N <= n {
+                    L::store(dst.add(i), L::load(src.add(i)));
+                    i += L::N;
+                }
+                if i < n {
+                    L::store_part(dst.add(i), L::load_part(src.add(i), n - i), n - i);
+                }
+            }
+            1 if s.dtype == T::DTYPE => std::ptr::copy_nonoverlapping(src as *const T, dst, n),
             0 => {
                 let mut v = T::ZERO;
                 simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, src, s.dtype, 1);
@@ -268,7 +361,9 @@ unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: isize, stride: 
             1 => simd::convert(dst as *mut u8, T::DTYPE, src, s.dtype, n),
             _ if s.dtype == T::DTYPE => {
                 let src = src as *const T;
-                (0..n).for_each(|i| *dst.add(i) = *src.offset(i as isize * stride));
+                for i in 0..n {
+                    *dst.add(i) = *src.offset(i as isize * stride);
+                }
             }
             _ => (0..n).for_each(|i| {
                 let src = src.offset(i as isize * stride * size);

@@ -29,7 +29,7 @@ struct SavedStatistics {
 
 impl SavedStatistics {
     fn new(mean: Vec<f64>, variance: &[f64], eps: f64) -> SavedStatistics {
-        SavedStatistics { mean, inverse: variance.iter().map(|v| 1.0 / (v + eps).sqrt()).collect() }
+        SavedStatistics { mean, inverse: cpu::inverse_deviations(variance, eps) }
     }
 }
 

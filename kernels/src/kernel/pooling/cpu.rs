@@ -4,6 +4,7 @@
 //! stride 2 have loops of their own. The maximum of a window is its first largest number, or its last NaN (in NNabla NaN
 //! only where it comes first).
 
+mod across;
 mod pairs;
 mod phases;
 mod planes;
@@ -18,7 +19,7 @@ use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
-use planes::Planes;
+use planes::{MeetingStarts, Planes};
 use std::ops::Range;
 
 /// Whether a number takes the place of the largest one so far.
@@ -183,10 +184,17 @@ impl Pooling {
         if to.is_empty() {
             return;
         }
-        if self.is_turned() {
+        if self.is_turned(task) {
             return self.run_turned(from, to, x, places, task);
         }
         let planes = Planes::new(self, task);
+        if !planes.pairs() && self.goes_across() {
+            match task {
+                PoolingTask::Max => return self.max_across::<T, I>(from, to, None),
+                PoolingTask::MaxKeeping => return self.max_across(from, to, Some(places)),
+                _ => {}
+            }
+        }
         let (from, to, x) = (SendPtr::of(from), SendPtr(to.as_mut_ptr()), SendPtr::of(x));
         dispatch(ChunkedPooling { p: self, planes, from, to, x, places });
     }
@@ -322,20 +330,29 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
+        let is_max = matches!(self.planes.task, PoolingTask::Max | PoolingTask::MaxKeeping);
+        let mut phases = if is_max { self.planes.phases() } else { None };
+        let mut starts = MeetingStarts::new();
         for i in 0..self.n {
             let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
             match self.planes.task {
                 PoolingTask::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
-                PoolingTask::Max => self.planes.max(from, to),
+                PoolingTask::Max => match &mut phases {
+                    Some(phases) => self.planes.max_by_phases::<T, I>(phases, from, to, None),
+                    None => self.planes.max(from, to),
+                },
                 PoolingTask::MaxKeeping => {
                     // SAFETY: there is a place for each of the task's results, and it is the task's alone.
                     let places = unsafe { self.places.slice(i * t, t) };
-                    self.planes.max_keeping(from, to, places)
+                    match &mut phases {
+                        Some(phases) => self.planes.max_by_phases(phases, from, to, Some(places)),
+                        None => self.planes.max_keeping(from, to, places),
+                    }
                 }
                 PoolingTask::MaxBackwardTo(o) => {
                     // SAFETY: there is a place for each of the task's gradients.
                     let places = unsafe { self.places.read(i * f, f) };
-                    self.planes.max_backward_to(from, places, to, o)
+                    self.planes.max_backward_to(&mut starts, from, places, to, o)
                 }
                 PoolingTask::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
                 PoolingTask::Sum(d) => self.planes.sum(from, to, d),

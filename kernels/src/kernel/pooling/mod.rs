@@ -94,8 +94,8 @@ impl Call for MaxPooling {
         Ok(())
     }
 
-    fn scratch(&self, _dtype: DType) -> [usize; 2] {
-        [self.0.rows(size_of::<u32>()), 0]
+    fn scratch(&self, dtype: DType) -> [usize; 2] {
+        [self.0.rows(size_of::<u32>()).max(self.0.turned_planes(dtype.size())), 0]
     }
 
     fn saves(&self, _dtype: DType) -> Option<usize> {

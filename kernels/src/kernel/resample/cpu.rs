@@ -160,6 +160,50 @@ fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], ou
     });
 }
 
+/// Images of two axes whose elements are one of the others each: its row and its column.
+struct Picked {
+    rows: Scratch<u32>,
+    columns: Scratch<u32>,
+    /// The width of the images that are picked from.
+    width: usize,
+}
+
+impl Picked {
+    /// `None` where that is not all, or where many go back to one.
+    fn new(r: &Resample, transposed: bool) -> Option<Picked> {
+        let [rows, columns] = &r.axes[..] else { return None };
+        let picks = |s: &Sampling| s.count() == 1 && !s.cut && !(transposed && s.m > s.n);
+        let at = |s: &Sampling| Scratch::each(s.m, |j| s.taps(j).at[0] as u32);
+        let is_one = r.inner == 1 && picks(rows) && picks(columns);
+        is_one.then(|| Picked { rows: at(rows), columns: at(columns), width: columns.n })
+    }
+
+    /// What is picked from an image.
+    fn take<T: SimdReal>(&self, x: &[T], y: &mut [T], output: Output) {
+        let width = self.columns.len();
+        for (j, &i) in self.rows.iter().enumerate() {
+            let (before, y) = y.split_at_mut(j * width);
+            let (x, y) = (&x[i as usize * self.width..][..self.width], &mut y[..width]);
+            match output {
+                Output::Write if j > 0 && self.rows[j - 1] == i => y.copy_from_slice(&before[(j - 1) * width..]),
+                Output::Write => y.iter_mut().zip(&self.columns[..]).for_each(|(y, &i)| *y = x[i as usize]),
+                Output::Accumulate => y.iter_mut().zip(&self.columns[..]).for_each(|(y, &i)| *y += x[i as usize]),
+            }
+        }
+    }
+
+    /// The way back.
+    fn give<T: SimdReal>(&self, x: &[T], y: &mut [T], output: Output) {
+        if output == Output::Write {
+            y.fill(T::ZERO);
+        }
+        for (x, &i) in x.chunks_exact(self.columns.len()).zip(&self.rows[..]) {
+            let y = &mut y[i as usize * self.width..][..self.width];
+            x.iter().zip(&self.columns[..]).for_each(|(&x, &i)| y[i as usize] += x);
+        }
+    }
+}
+
 /// Arrays that are resampled together.
 pub(super) fn group(r: &Resample) -> usize {
     let (n, m) = r.sizes();
@@ -198,6 +242,15 @@ pub(super) fn resample<T: SimdReal>(r: &Resample, x: &[T], y: &mut [T], transpos
         });
     }
     let images = group(r);
+    if let Some(picked) = Picked::new(r, transposed) {
+        return tasks::parts(y, images * to, |task, y| {
+            let x = x[task * images * from..].chunks_exact(from);
+            x.zip(y.chunks_exact_mut(to)).for_each(|(x, y)| match transposed {
+                true => picked.give(x, y, output),
+                false => picked.take(x, y, output),
+            });
+        });
+    }
     let passes = r.passes(images, transposed);
     let tables: Vec<TapTable<T>> = passes.iter().map(TapTable::new).collect();
     tasks::parts(y, images * to, |task, y| {

@@ -168,7 +168,7 @@ impl Resample {
         let mut now: SmallVec<[usize; 3]> = self.axes.iter().map(|s| sizes(s).0).collect();
         let mut order: SmallVec<[usize; 3]> = (0..now.len()).filter(|&a| !self.axes[a].is_identity()).collect();
         // Lines are slower than rows: among equals they are done where there are fewer elements.
-        if !transposed {
+        if self.axes.last().map(sizes).is_some_and(|(from, to)| from < to) {
             order.reverse();
         }
         order.sort_by(|&a, &b| {

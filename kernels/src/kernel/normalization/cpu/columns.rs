@@ -175,21 +175,21 @@ impl<T: Real> ColumnSums<'_, T> {
 }
 
 #[inline(always)]
-fn add<T: Real>(to: &mut [T], x: &[T]) {
+pub(super) fn add<T: Real>(to: &mut [T], x: &[T]) {
     for (t, &x) in to.iter_mut().zip(x) {
         *t += x;
     }
 }
 
 #[inline(always)]
-fn scale<T: Real>(to: &mut [T], by: T) {
+pub(super) fn scale<T: Real>(to: &mut [T], by: T) {
     for t in to {
         *t = *t * by;
     }
 }
 
 #[inline(always)]
-fn deviate<T: Real>(mean: &[T], x: &[T], rest: &mut [T], squares: &mut [T]) {
+pub(super) fn deviate<T: Real>(mean: &[T], x: &[T], rest: &mut [T], squares: &mut [T]) {
     let n = x.len();
     let (mean, rest, squares) = (&mean[..n], &mut rest[..n], &mut squares[..n]);
     for i in 0..n {
@@ -200,7 +200,7 @@ fn deviate<T: Real>(mean: &[T], x: &[T], rest: &mut [T], squares: &mut [T]) {
 }
 
 #[inline(always)]
-fn multiply<T: Real>(gy: &[T], x: &[T], mean: &[T], sum: &mut [T], product: &mut [T]) {
+pub(super) fn multiply<T: Real>(gy: &[T], x: &[T], mean: &[T], sum: &mut [T], product: &mut [T]) {
     let n = x.len();
     let (gy, mean, sum, product) = (&gy[..n], &mean[..n], &mut sum[..n], &mut product[..n]);
     for i in 0..n {

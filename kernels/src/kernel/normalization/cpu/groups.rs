@@ -9,9 +9,12 @@ use super::{
 use crate::array::Output;
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
+use crate::expr::op::Binary;
+use crate::kernel::short_rows::RowGroup;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::{self, SimdReal};
 use std::ops::Range;
 
 /// Elements of the rows that one task has.
@@ -120,7 +123,7 @@ impl ChannelGroups {
     }
 
     /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta` with the rows' own moments, which are the result.
-    pub fn normalize<T: Real>(&self, x: &[T], y: &mut [T], scale: Scale<T>) -> Moments {
+    pub fn normalize<T: SimdReal>(&self, x: &[T], y: &mut [T], scale: Scale<T>) -> Moments {
         assert!(x.len() == self.size() && y.len() == x.len(), "the slices do not have the sizes");
         if x.is_empty() {
             return Moments { mean: list(self.rows(), f64::NAN), variance: list(self.rows(), f64::NAN) };
@@ -129,6 +132,11 @@ impl ChannelGroups {
             let [gamma, beta] = [scale.gamma, scale.beta].map(|s| s.map(|s| self.by_row(s)));
             let scale = Scale { gamma: gamma.as_deref(), beta: beta.as_deref(), ..scale };
             return self.channels().normalize(x, y, scale);
+        }
+        let rows = Channels { outer: 1, channels: self.rows(), inner: self.length() };
+        if rows.are_short() {
+            let none = Scale { gamma: None, beta: None, ..scale };
+            return rows.normalize_turned(x, y, none, |g, y| self.scale_turned(g, y, scale));
         }
         let (tiling, n, to) = (GroupTiling::new(self), self.length() as f64, SendPtr(y.as_mut_ptr()));
         let mut found = Scratch::filled(self.rows() * tiling.parts, [0.0; 2]);
@@ -167,6 +175,26 @@ impl ChannelGroups {
         }
         let rows = || found.iter().step_by(tiling.parts);
         Moments { mean: rows().map(|f| f[0]).collect(), variance: rows().map(|f| f[1] / n).collect() }
+    }
+
+    /// Scales and shifts turned rows.
+    fn scale_turned<T: SimdReal>(&self, g: &RowGroup, y: &mut [T], scale: Scale<T>) {
+        if scale.gamma.is_none() && scale.beta.is_none() {
+            return;
+        }
+        let first = Scratch::each(g.rows, |r| self.scale_of(g.first + r));
+        let mut by = Scratch::filled(g.rows, T::ZERO);
+        for (c, y) in y.chunks_exact_mut(self.inner * g.rows).enumerate() {
+            for (op, all) in [(Binary::Mul, scale.gamma), (Binary::Add, scale.beta)] {
+                let Some(all) = all else { continue };
+                by.iter_mut().zip(&first[..]).for_each(|(by, first)| *by = all[first + c]);
+                for y in y.chunks_exact_mut(g.rows) {
+                    let to = y.as_mut_ptr();
+                    // SAFETY: both have a number for each row.
+                    unsafe { simd::binary(op, to, to, by.as_ptr(), g.rows) };
+                }
+            }
+        }
     }
 
     /// Merges what the parts of each row have found into the place of the first.

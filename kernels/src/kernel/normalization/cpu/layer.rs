@@ -12,6 +12,7 @@ use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal};
+use std::ops::Range;
 
 /// An array of rows, each of which is normalized by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct LayerGradients<'a, T> {
 }
 
 /// Elements of a row from which its gradients are found faster along the row.
-const LONG: usize = 16;
+const LONG: usize = 24;
 /// Elements of rows whose sums are added up together, at most: all of them stay in the first cache.
 const NARROW: usize = 64;
 /// Tasks of the backward pass at most: each has sums of its own.
@@ -251,24 +252,28 @@ impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {
             if self.gx.is_none() {
                 continue;
             }
-            let mut totals = [[T::ZERO; SIDE]; 2];
+            let mut sums = [[0.0; SIDE]; 2];
             if together > 1 {
+                for (sums, lanes) in sums.iter_mut().zip(&lanes) {
+                    // SAFETY: inside `enter`.
+                    let totals = unsafe { vector_sums::totals::<T, L>(lanes) };
+                    for i in 0..SIDE {
+                        sums[i] = totals[i].to_f64();
+                    }
+                }
+            } else {
+                let (gy, x) = self.row(first);
+                let g = if self.b.gamma.is_some() { &g[..n] } else { gy };
                 // SAFETY: inside `enter`.
-                totals = unsafe { [vector_sums::totals::<T, L>(&lanes[0]), vector_sums::totals::<T, L>(&lanes[1])] };
+                (sums[0][0], sums[1][0]) = unsafe { self.b.sums::<L>(self.first + first, g, x) };
             }
+            let by = self.b.factors(self.first + first..self.first + rows.end, &sums, n as f64);
             for (i, r) in rows.enumerate() {
                 let (gy, x) = self.row(r);
                 let g = if self.b.gamma.is_some() { &g[i * n..][..n] } else { gy };
-                let row = self.first + r;
-                // SAFETY: inside `enter`.
-                unsafe {
-                    let sums = match together {
-                        1 => self.b.sums::<L>(row, g, x),
-                        _ => [totals[0][i].to_f64(), totals[1][i].to_f64()],
-                    };
-                    if let Some((gx, output)) = &mut self.gx {
-                        self.b.gradient::<L>(row, sums, g, x, &mut gx[r * n..][..n], *output);
-                    }
+                if let Some((gx, output)) = &mut self.gx {
+                    // SAFETY: inside `enter`.
+                    unsafe { gradient::<T, L>(by.map(|by| by[i]), g, x, &mut gx[r * n..][..n], *output) };
                 }
             }
         }
@@ -314,60 +319,82 @@ impl<T: Real> LayerBackward<'_, T> {
 
     /// The sums of row `i` of the gradient of the normalized numbers, and of it times x without its rounded mean.
     #[inline(always)]
-    unsafe fn sums<L: Lanes<T>>(&self, i: usize, g: &[T], x: &[T]) -> [f64; 2] {
+    unsafe fn sums<L: Lanes<T>>(&self, i: usize, g: &[T], x: &[T]) -> (f64, f64) {
         let (n, minus) = (x.len(), T::from_f64(self.mean[i]));
-        let mut sums = [0.0; 2];
+        let mut sums = (0.0, 0.0);
         for from in (0..n).step_by(BLOCK) {
             let at = from..n.min(from + BLOCK);
             // SAFETY: the caller is inside `enter`.
             unsafe {
                 let (mut s, mut p) = (VectorAccumulator::new::<T, L>(), VectorAccumulator::new::<T, L>());
                 vector_sums::multiply::<T, L>(&g[at.clone()], &x[at], minus, &mut s, &mut p);
-                sums[0] += s.total::<T, L>().to_f64();
-                sums[1] += p.total::<T, L>().to_f64();
+                sums.0 += s.total::<T, L>().to_f64();
+                sums.1 += p.total::<T, L>().to_f64();
             }
         }
         sums
     }
 
-    /// The gradient of row `i` of x from that of the normalized numbers and its sums.
+    /// What the gradients of some rows are made by: those of x are `g * times + ((x - minus) * by_x + plus)`, in the order minus, times,
+    /// by_x, plus. `sums`: those that `sums` gives, of each row.
     #[inline(always)]
-    unsafe fn gradient<L: Lanes<T>>(
-        &self,
-        i: usize,
-        [sum, product]: [f64; 2],
-        g: &[T],
-        x: &[T],
-        gx: &mut [T],
-        output: Output,
-    ) {
-        let (mean, inverse, n) = (self.mean[i], self.inverse[i], x.len());
-        let minus = T::from_f64(mean);
-        let rest = mean - minus.to_f64();
-        let product = product - rest * sum;
-        let count = n as f64;
-        let at = |list: Option<&[T]>| list.map_or(0.0, |l| l[i].to_f64());
-        let by_x = 2.0 * at(self.gvariance) / count - inverse * inverse * inverse * product / count;
-        let plus = (at(self.gmean) - inverse * sum) / count - by_x * rest;
-        let (times, by_x, plus) = (T::from_f64(inverse), T::from_f64(by_x), T::from_f64(plus));
-        let (g, x, gx) = (g[..n].as_ptr(), x.as_ptr(), gx[..n].as_mut_ptr());
-        // SAFETY: the caller is inside `enter`; all vectors lie within the rows.
-        unsafe {
-            let (times, by_x, plus) = (L::splat(times), L::splat(by_x), L::splat(plus));
-            let (one, minus) = (L::splat(T::ONE), L::splat(-minus));
-            for j in (0..n).step_by(L::N) {
-                let (g, x, gx) = (g.add(j), x.add(j), gx.add(j));
-                let add = output == Output::Accumulate;
-                if j + L::N <= n {
-                    let v = L::fma(L::fma(L::load(x), one, minus), by_x, plus);
-                    let before = if add { L::fma(L::load(gx), one, v) } else { v };
-                    L::store(gx, L::fma(L::load(g), times, before));
-                } else {
-                    let m = L::mask(0, n - j);
-                    let v = L::fma(L::fma(L::load_masked(x, m), one, minus), by_x, plus);
-                    let before = if add { L::fma(L::load_masked(gx, m), one, v) } else { v };
-                    L::store_masked(gx, m, L::fma(L::load_masked(g, m), times, before));
-                }
+    fn factors(&self, rows: Range<usize>, sums: &[[f64; SIDE]; 2], n: f64) -> [[T; SIDE]; 4] {
+        let (mut mean, mut inverse) = ([0.0; SIDE], [0.0; SIDE]);
+        mean[..rows.len()].copy_from_slice(&self.mean[rows.clone()]);
+        inverse[..rows.len()].copy_from_slice(&self.inverse[rows.clone()]);
+        let (mut gmean, mut gvariance) = ([T::ZERO; SIDE], [T::ZERO; SIDE]);
+        if let Some(all) = self.gmean {
+            gmean[..rows.len()].copy_from_slice(&all[rows.clone()]);
+        }
+        if let Some(all) = self.gvariance {
+            gvariance[..rows.len()].copy_from_slice(&all[rows]);
+        }
+        let mut by = [[T::ZERO; SIDE]; 4];
+        let [minus, times, by_x, plus] = &mut by;
+        for i in 0..SIDE {
+            minus[i] = T::from_f64(mean[i]);
+            let rest = mean[i] - minus[i].to_f64();
+            let product = sums[1][i] - rest * sums[0][i];
+            let cube = inverse[i] * inverse[i] * inverse[i];
+            let slope = 2.0 * gvariance[i].to_f64() / n - cube * product / n;
+            times[i] = T::from_f64(inverse[i]);
+            by_x[i] = T::from_f64(slope);
+            plus[i] = T::from_f64((gmean[i].to_f64() - inverse[i] * sums[0][i]) / n - slope * rest);
+        }
+        by
+    }
+}
+
+/// The gradient of a row of x from that of the normalized numbers, by its factors.
+///
+/// # Safety
+/// Inside `enter` of L.
+#[inline(always)]
+unsafe fn gradient<T: Real, L: Lanes<T>>(
+    [minus, times, by_x, plus]: [T; 4],
+    g: &[T],
+    x: &[T],
+    gx: &mut [T],
+    output: Output,
+) {
+    let n = x.len();
+    let (g, x, gx) = (g[..n].as_ptr(), x.as_ptr(), gx[..n].as_mut_ptr());
+    // SAFETY: all vectors lie within the rows.
+    unsafe {
+        let (times, by_x, plus) = (L::splat(times), L::splat(by_x), L::splat(plus));
+        let (one, minus) = (L::splat(T::ONE), L::splat(-minus));
+        for j in (0..n).step_by(L::N) {
+            let (g, x, gx) = (g.add(j), x.add(j), gx.add(j));
+            let add = output == Output::Accumulate;
+            if j + L::N <= n {
+                let v = L::fma(L::fma(L::load(x), one, minus), by_x, plus);
+                let before = if add { L::fma(L::load(gx), one, v) } else { v };
+                L::store(gx, L::fma(L::load(g), times, before));
+            } else {
+                let m = L::mask(0, n - j);
+                let v = L::fma(L::fma(L::load_masked(x, m), one, minus), by_x, plus);
+                let before = if add { L::fma(L::load_masked(gx, m), one, v) } else { v };
+                L::store_masked(gx, m, L::fma(L::load_masked(g, m), times, before));
             }
         }
     }

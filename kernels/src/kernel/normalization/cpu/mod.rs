@@ -342,6 +342,35 @@ impl<T: Real> InputGradient<'_, T> {
     }
 }
 
+/// `1 / sqrt(variance + eps)` of each.
+pub fn inverse_deviations(variance: &[f64], eps: f64) -> Vec<f64> {
+    let mut to = list(variance.len(), 0.0);
+    dispatch(InverseDeviations { variance, eps, to: &mut to });
+    to
+}
+
+struct InverseDeviations<'a> {
+    variance: &'a [f64],
+    eps: f64,
+    to: &'a mut [f64],
+}
+
+impl Choose<f64> for InverseDeviations<'_> {
+    fn with<L: Lanes<f64>>(self) {
+        // SAFETY: the machine has these lanes.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl WithLanes<f64> for InverseDeviations<'_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f64>>(self) {
+        for (to, v) in self.to.iter_mut().zip(self.variance) {
+            *to = 1.0 / (v + self.eps).sqrt();
+        }
+    }
+}
+
 /// What is done to a unit.
 enum ChannelWork<'a, T> {
     /// Mean and squared deviation.

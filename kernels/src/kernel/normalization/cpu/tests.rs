@@ -202,7 +202,7 @@ fn layers() {
 use crate::simd::SimdReal;
 
 /// Forward and backward, each against the sums that say what they are.
-fn groups<T: Real>(g: ChannelGroups, eps: f64) {
+fn groups<T: SimdReal>(g: ChannelGroups, eps: f64) {
     let (length, rows) = (g.length(), g.rows());
     let size = rows * length;
     let (x, gy): (Vec<T>, Vec<T>) =

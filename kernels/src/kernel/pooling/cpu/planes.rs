@@ -5,7 +5,7 @@ use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use crate::pool::Pace;
-use crate::simd::SimdReal;
+use crate::simd::{self, SimdReal};
 use std::ops::Range;
 
 /// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
@@ -118,9 +118,6 @@ impl Planes {
 
     #[inline(always)]
     pub fn max<T: SimdReal>(&self, x: &[T], y: &mut [T]) {
-        if self.has_phases() {
-            return self.max_by_phases::<T, u32>(x, y, None);
-        }
         let width = self.width();
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
@@ -177,9 +174,6 @@ impl Planes {
         if self.pairs() {
             return self.max_pairs_keeping(x, y, places);
         }
-        if self.has_phases() {
-            return self.max_by_phases(x, y, Some(places));
-        }
         let width = self.width();
         let mut from = Scratch::filled(width, NOWHERE);
         let mut pace = Pace::new();
@@ -204,7 +198,14 @@ impl Planes {
     }
 
     #[inline(always)]
-    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
+    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(
+        &self,
+        starts: &mut MeetingStarts,
+        gy: &[T],
+        places: &[I],
+        gx: &mut [T],
+        output: Output,
+    ) {
         if self.pairs() {
             return self.max_pairs_backward_to(gy, places, gx, output);
         }
@@ -212,28 +213,18 @@ impl Planes {
             gx.fill(T::ZERO);
         }
         let (width, step) = (self.width(), self.spans.first().map_or(1, |s| s.step));
-        // For each meeting the place in gx of its output 0, from the first source row on: one list for windows that see as
-        // many rows.
-        let (mut starts, mut seen) = (Vec::new(), [usize::MAX; 2]);
         let mut pace = Pace::new();
         for (row, d, h) in self.rows() {
             pace.step(width);
             let Some((first, _)) = self.sources(d, h).next() else { continue };
-            if seen != [d.to - d.from, h.to - h.from] {
-                seen = [d.to - d.from, h.to - h.from];
-                starts.clear();
-                reserve(&mut starts, self.kernel[0] * self.kernel[1] * self.spans.len());
-                for (at, _) in self.sources(d, h) {
-                    starts.extend(self.spans.iter().map(|s| (at - first + s.x).wrapping_sub(s.y * s.step)));
-                }
-            }
-            let places = &places[row * width..][..width];
-            for (i, (&g, &place)) in gy[row * width..][..width].iter().zip(places).enumerate() {
-                // Nowhere: there is no such meeting.
-                if let Some(start) = starts.get(place.get() as usize) {
-                    gx[start.wrapping_add(first + i * step)] += g;
-                }
-            }
+            starts.find(self, d, h);
+            // What the next rows are added to.
+            let next = gx.as_ptr().wrapping_add(first + self.kernel[1] * self.axes[2].input * self.inner);
+            (0..self.axes[1].stride * self.axes[2].input * self.inner)
+                .step_by(64 / size_of::<T>())
+                .for_each(|i| simd::prefetch(next.wrapping_add(i).cast()));
+            let (gy, places) = (&gy[row * width..][..width], &places[row * width..][..width]);
+            starts.give(gy, places, gx, first, step);
         }
     }
 
@@ -307,8 +298,61 @@ impl Planes {
     }
 }
 
+/// For each meeting of a source row and a span where its output 0 is in gx, from the first source row on: one list for windows that see
+/// as many rows.
+pub(super) struct MeetingStarts {
+    /// How many rows in depth and height these are.
+    seen: [usize; 2],
+    list: Vec<usize>,
+    /// All places that a byte tells apart.
+    table: [usize; BYTES],
+}
+
+impl MeetingStarts {
+    pub fn new() -> MeetingStarts {
+        MeetingStarts { seen: [usize::MAX; 2], list: Vec::new(), table: [FAR; BYTES] }
+    }
+
+    #[inline(always)]
+    fn find(&mut self, p: &Planes, d: Window, h: Window) {
+        let seen = [d.to - d.from, h.to - h.from];
+        if self.seen == seen {
+            return;
+        }
+        self.seen = seen;
+        self.list.clear();
+        reserve(&mut self.list, p.kernel[0] * p.kernel[1] * p.spans.len());
+        let first = p.sources(d, h).next().map_or(0, |s| s.0);
+        for (at, _) in p.sources(d, h) {
+            self.list.extend(p.spans.iter().map(|s| (at - first + s.x).wrapping_sub(s.y * s.step)));
+        }
+        self.table.fill(FAR);
+        self.table.iter_mut().zip(&self.list).for_each(|(to, &start)| *to = start);
+    }
+
+    /// Gives a row of gradients to their places, from `at` on. A function of its own, so that all that it uses is in registers.
+    #[inline(never)]
+    fn give<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], mut at: usize, step: usize) {
+        for (&g, &place) in gy.iter().zip(places) {
+            // Nowhere: there is no such meeting.
+            let start = if size_of::<I>() == 1 {
+                self.table[place.get() as usize % BYTES]
+            } else {
+                self.list.get(place.get() as usize).copied().unwrap_or(FAR)
+            };
+            if let Some(gx) = gx.get_mut(start.wrapping_add(at)) {
+                *gx += g;
+            }
+            at += step;
+        }
+    }
+}
+
 /// The window sees only padding.
 pub(super) const NOWHERE: u32 = u32::MAX;
+/// Places that a byte tells apart, and one that is beyond every plane.
+const BYTES: usize = 1 << 8;
+const FAR: usize = usize::MAX / 2;
 
 /// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
 #[inline(always)]

@@ -2,15 +2,23 @@
 
 use super::{Pooling, PoolingTask, WindowIndex};
 use crate::array::{Output, scratch};
-use crate::kernel::short_rows::{are_short, each_group};
+use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 
+/// Sums of so few windows side by side hardly fill vectors along them; numbers of a plane then, at most.
+const NARROW: usize = 8;
+const PLANE: usize = 1 << 10;
+
 impl Pooling {
     /// Whether planes are turned. The places of maxima are those of turned planes, then, group by group.
-    pub(super) fn is_turned(&self) -> bool {
-        let small = self.inner == 1 && self.outer > 0 && are_short(self.outer, self.plane());
-        small && self.turned(self.outer).places() < u8::MAX as usize
+    pub(super) fn is_turned(&self, task: PoolingTask) -> bool {
+        if self.inner != 1 || self.outer < FEW {
+            return false;
+        }
+        let is_sum = matches!(task, PoolingTask::Sum(_) | PoolingTask::SumBackward(..));
+        let is_narrow = is_sum && self.output()[2] <= NARROW && self.plane() <= PLANE;
+        is_narrow || are_short(self.outer, self.plane()) && self.turned(self.outer).places() < u8::MAX as usize
     }
 
     /// Numbers of an input plane or of an output plane, of the larger one.

@@ -3,7 +3,7 @@
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::kernel::reduction::axes::ReductionAxes;
-use crate::kernel::short_rows::{FEW, RowGroup, each_group};
+use crate::kernel::short_rows::{FEW, RowGroup, each_group, each_group_of};
 use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
@@ -18,6 +18,9 @@ use strips::{COLUMNS, Strips, UNFOUND, position};
 const PART: usize = 1 << 15;
 /// Rows of at most so many elements are searched side by side, where there are some.
 const SHORT: usize = 128;
+/// Rows of at most so many elements are turned in larger groups.
+const NARROW: usize = 4;
+const MANY: usize = 4 * COLUMNS;
 
 /// Which element wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +46,8 @@ pub fn winners<T: SimdReal>(
     let s = ExtremumSearch { x, axes: &axes, order, numbers };
     let count = axes.count(true);
     if let Some((rows, n)) = axes.rows().filter(|r| r.0 >= FEW && r.1 <= SHORT) {
-        return each_group(rows, n, |g| turned(&g, x, order, numbers, &f));
+        let f = |g: RowGroup| turned(&g, x, order, numbers, &f);
+        return if n <= NARROW { each_group_of(MANY, rows, n, f) } else { each_group(rows, n, f) };
     }
     match axes.reduced_last() {
         Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),

@@ -8,10 +8,10 @@ use crate::array::scratch::Scratch;
 use crate::expr::op::Binary;
 use crate::kernel::reduction::axes::ReductionAxes;
 use crate::kernel::short_rows::{FEW, are_short, each_group};
-use crate::pool::tasks::{SendPtr, Shared, share};
+use crate::pool::tasks::{self, SendPtr, Shared, share};
 use crate::shape::Shape;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
-use crate::simd::{self, SimdReal};
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::{self, CacheLines, SimdReal};
 
 mod short;
 
@@ -24,68 +24,101 @@ const SHORT: usize = 128;
 /// Neighbouring results that are made together.
 const COLUMNS: usize = 1024;
 
-/// The product of neighbours, in lanes.
-struct Product<'a, T> {
+/// The products of rows of neighbours, in lanes: row `r` begins at `starts(r)`.
+struct Products<'a, T, F> {
     x: &'a [T],
-    y: &'a mut T,
+    starts: F,
+    n: usize,
+    y: &'a mut [T],
 }
 
-impl<T: SimdReal> Choose<T> for Product<'_, T> {
+impl<T: SimdReal, F: Fn(usize) -> usize> Choose<T> for Products<'_, T, F> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: L is what the machine has.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: SimdReal> WithLanes<T> for Product<'_, T> {
+impl<T: SimdReal, F: Fn(usize) -> usize> WithLanes<T> for Products<'_, T, F> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let (whole, rest) = self.x.split_at(self.x.len() / LANES * LANES);
-        let mut lanes = [T::ONE; LANES];
-        // SAFETY: L's features are on; all vectors lie in x, or in the lanes.
-        unsafe {
-            let zero = L::splat(T::ZERO);
-            let mut products = [L::splat(T::ONE); LANES / 4];
-            for x in whole.chunks_exact(LANES) {
-                for i in 0..LANES / L::N {
-                    products[i] = L::fma(products[i], L::load(x.as_ptr().add(i * L::N)), zero);
+        // The lanes of as many rows as a vector has numbers are turned, and multiplied together.
+        let mut room = CacheLines([[T::ONE; SIDE * SIDE]; 2]);
+        let [rows, turned] = &mut room.0;
+        for (group, y) in self.y.chunks_mut(L::N).enumerate() {
+            for r in 0..y.len() {
+                let x = &self.x[(self.starts)(group * L::N + r)..][..self.n];
+                // SAFETY: the caller is inside `enter`; there is room for a vector of each row.
+                unsafe { L::store(rows.as_mut_ptr().add(r * L::N), lanes_product::<T, L>(x)) };
+            }
+            let (src, dst) = (rows.as_ptr(), turned.as_mut_ptr());
+            let all = TransposeBlock { src, src_stride: L::N, rows: y.len(), cols: L::N, dst, dst_stride: L::N };
+            // SAFETY: both have room for as many vectors.
+            unsafe {
+                L::transpose(all, false);
+                let (mut n, zero) = (L::N, L::splat(T::ZERO));
+                while n > 1 {
+                    n /= 2;
+                    for k in 0..n {
+                        let (a, b) = (dst.add(k * L::N), dst.add((k + n) * L::N));
+                        L::store(a, L::fma(L::load(a), L::load(b), zero));
+                    }
                 }
             }
-            let mut n = LANES / L::N;
-            for i in 0..n {
-                let x = rest.as_ptr().wrapping_add(i * L::N);
-                if (i + 1) * L::N <= rest.len() {
-                    products[i] = L::fma(products[i], L::load(x), zero);
-                } else if i * L::N < rest.len() {
-                    let last = L::mask(0, rest.len() - i * L::N);
-                    L::store(lanes.as_mut_ptr(), products[i]);
-                    L::store_masked(lanes.as_mut_ptr(), last, L::fma(products[i], L::load_masked(x, last), zero));
-                    products[i] = L::load(lanes.as_ptr());
-                }
-            }
-            while n > 1 {
-                n /= 2;
-                for i in 0..n {
-                    products[i] = L::fma(products[i], products[i + n], zero);
-                }
-            }
-            L::store(lanes.as_mut_ptr(), products[0]);
-            n = L::N / 2;
-            while n > 0 {
-                for i in 0..n {
-                    lanes[i] = lanes[i] * lanes[i + n];
-                }
-                n /= 2;
-            }
+            y.copy_from_slice(&turned[..y.len()]);
         }
-        *self.y = lanes[0];
     }
 }
 
+/// For each lane the product of its numbers.
+///
+/// # Safety
+/// Inside `enter` of L.
+#[inline(always)]
+unsafe fn lanes_product<T: SimdReal, L: Lanes<T>>(x: &[T]) -> L::V {
+    let (whole, rest) = x.split_at(x.len() / LANES * LANES);
+    // SAFETY: all vectors lie in x, or in the lanes.
+    unsafe {
+        let zero = L::splat(T::ZERO);
+        let mut products = [L::splat(T::ONE); LANES / 4];
+        for x in whole.chunks_exact(LANES) {
+            for i in 0..LANES / L::N {
+                products[i] = L::fma(products[i], L::load(x.as_ptr().add(i * L::N)), zero);
+            }
+        }
+        let mut n = LANES / L::N;
+        for i in 0..n {
+            let x = rest.as_ptr().wrapping_add(i * L::N);
+            if (i + 1) * L::N <= rest.len() {
+                products[i] = L::fma(products[i], L::load(x), zero);
+            } else if i * L::N < rest.len() {
+                // Only the lanes that there are numbers for.
+                let (last, mut lanes) = (L::mask(0, rest.len() - i * L::N), CacheLines([T::ONE; SIDE]));
+                L::store(lanes.0.as_mut_ptr(), products[i]);
+                let v = L::fma(products[i], L::load_masked(x, last), zero);
+                L::store_masked(lanes.0.as_mut_ptr(), last, v);
+                products[i] = L::load(lanes.0.as_ptr());
+            }
+        }
+        while n > 1 {
+            n /= 2;
+            for i in 0..n {
+                products[i] = L::fma(products[i], products[i + n], zero);
+            }
+        }
+        products[0]
+    }
+}
+
+/// The products of rows of `n` neighbours.
+fn products<T: SimdReal>(x: &[T], starts: impl Fn(usize) -> usize, n: usize, y: &mut [T]) {
+    dispatch(Products { x, starts, n, y });
+}
+
 fn product<T: SimdReal>(x: &[T]) -> T {
-    let mut y = T::ONE;
-    dispatch(Product { x, y: &mut y });
-    y
+    let mut y = [T::ONE];
+    products(x, |_| 0, x.len(), &mut y);
+    y[0]
 }
 
 /// Multiplies over the axes that are reduced.
@@ -109,12 +142,8 @@ pub fn prod_axes<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], y: &mut 
 fn rows<T: SimdReal>(x: &[T], axes: &ReductionAxes, n: usize, y: &mut [T]) {
     let (runs, parts) = (axes.count(true) / n, n.div_ceil(PART));
     if runs * parts == 1 {
-        let shared = Shared(y.as_mut_ptr());
-        let shared = &shared;
-        return share(y.len(), x.len(), move |r| {
-            // SAFETY: task r alone writes element r.
-            unsafe { shared.0.add(r).write(product(&x[axes.row_offset(r)..][..n])) };
-        });
+        let rows = (PART / n).max(1);
+        return tasks::parts(y, rows, |task, y| products(x, |r| axes.row_offset(task * rows + r), n, y));
     }
     let mut products = Scratch::filled(y.len() * runs * parts, T::ONE);
     let shared = Shared(products.as_mut_ptr());

@@ -70,8 +70,10 @@ pub fn sum_constant<T: SimdReal>(v: T, from: &Shape, y: &mut [T], to: &Shape, ou
         return sum_axes(&all[..], &from, &summed, y, output);
     };
     if !summed[last] {
-        // Neighbouring results are made alike, each from its own column: two are enough.
-        (0..from.ndim()).filter(|&a| !summed[a]).for_each(|a| from.as_mut_slice()[a] = if a == last { 2 } else { 1 });
+        // Neighbouring results are made alike, each from its own column: two are enough, or more than a few where there are.
+        let inner = ReductionAxes::new(&from, &summed).inner();
+        (0..from.ndim()).filter(|&a| !summed[a] && a != last).for_each(|a| from.as_mut_slice()[a] = 1);
+        from.as_mut_slice()[last] = if inner <= NARROW { 2 } else { NARROW + 1 };
     }
     // Neighbours of one kind are a run; all runs are the same elements.
     let first = (0..last).rev().find(|&a| from[a] != 1 && summed[a] != summed[last]).map_or(0, |a| a + 1);
@@ -83,8 +85,8 @@ pub fn sum_constant<T: SimdReal>(v: T, from: &Shape, y: &mut [T], to: &Shape, ou
     if summed[last] {
         return sum_axes(runs, &from, &summed, y, output);
     }
-    let mut sums = [T::ZERO; 2];
-    sum_axes(runs, &from, &summed, &mut sums, Output::Write);
+    let mut sums = [T::ZERO; NARROW + 1];
+    sum_axes(runs, &from, &summed, &mut sums[..from[last]], Output::Write);
     match output {
         Output::Write => simd::fill(y, sums[0]),
         Output::Accumulate => simd::add_scalar(y, sums[0]),
@@ -211,6 +213,9 @@ impl<T: SimdReal> ResultRows<'_, T> {
 
 /// Neighbouring results whose sums stay in registers.
 const STRIP: usize = 64;
+/// So few columns are added up row by row in turns.
+const NARROW: usize = 16;
+const TURNS: usize = 4;
 /// Rows that are asked for ahead: they lie far apart.
 const AHEAD: usize = 6;
 
@@ -227,6 +232,9 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
     #[inline(always)]
     fn strip(&self, from: usize, y: &mut [T], row: impl Fn(usize) -> usize) {
         let (n, width) = (self.rows.axes.count(true), y.len());
+        if self.rows.inner <= NARROW {
+            return self.narrow(y, row);
+        }
         let ahead = AHEAD * self.rows.axes.reduced_stride().unwrap_or(0);
         let mut sum = [T::ZERO; STRIP];
         for first in (0..n).step_by(BLOCK) {
@@ -250,6 +258,40 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
                 true => y.copy_from_slice(&sum[..width]),
                 false => y.iter_mut().zip(&sum).for_each(|(y, &sum)| *y += sum),
             }
+        }
+    }
+}
+
+impl<T: SimdReal> SumColumns<'_, '_, T> {
+    /// As `strip`, for few columns: every fourth row is added to a sum of its own, so that rows that lie in order fill vectors.
+    #[inline(always)]
+    fn narrow(&self, y: &mut [T], row: impl Fn(usize) -> usize) {
+        let (n, width, stride) = (self.rows.axes.count(true), y.len(), self.rows.axes.reduced_stride());
+        let array = self.rows.x.array().filter(|_| stride == Some(width));
+        for first in (0..n).step_by(BLOCK) {
+            let (rows, mut sums) = (BLOCK.min(n - first), [T::ZERO; TURNS * NARROW]);
+            let sums = &mut sums[..TURNS * width];
+            match array {
+                Some(x) => {
+                    let x = x[self.base + first * width..][..rows * width].chunks_exact(TURNS * width);
+                    sums[..x.remainder().len()].copy_from_slice(x.remainder());
+                    for x in x {
+                        let (n, sums) = (x.len(), &mut *sums);
+                        for i in 0..n.min(sums.len()) {
+                            sums[i] += x[i];
+                        }
+                    }
+                }
+                None => {
+                    for k in (rows / TURNS * TURNS..rows).chain(0..rows / TURNS * TURNS) {
+                        let x = self.rows.x.get(self.base + row(first + k), width);
+                        sums[k % TURNS * width..][..width].iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
+                    }
+                }
+            }
+            let (a, b) = sums.split_at(2 * width);
+            let pair = |s: &[T], i: usize| s[i] + s[width + i];
+            y.iter_mut().enumerate().for_each(|(i, y)| *y += pair(a, i) + pair(b, i));
         }
     }
 }
@@ -284,6 +326,9 @@ mod tests {
         (&[70_001], &[true]),
         (&[2, 70_001], &[true, false]),
         (&[3, 70_001, 2], &[false, true, true]),
+        (&[1003, 5, 4], &[true, false, false]),
+        (&[203, 16], &[true, false]),
+        (&[2, 67, 3], &[false, true, false]),
         (&[], &[]),
         (&[0, 3], &[true, false]),
     ];

@@ -3,7 +3,7 @@
 use crate::dtype::Element;
 use crate::kernel::reduction::axes::ReductionAxes;
 use crate::pool::tasks::Shared;
-use crate::simd::{self, Body, SimdReal, Vector};
+use crate::simd::{self, Body, CacheLines, SimdReal, Vector};
 use std::cell::Cell;
 
 /// Neighbouring results that a task finds together.
@@ -102,7 +102,8 @@ impl<T: SimdReal> StripsOf<'_, T> {
     #[inline(always)]
     fn values(&self, first: usize, to: &mut [T]) {
         let (sign, stride, width) = (self.sign(), self.strips.axes.reduced_stride(), to.len());
-        let mut best = [T::from_f64(f64::NEG_INFINITY); STRIP];
+        let mut room = CacheLines([T::from_f64(f64::NEG_INFINITY); STRIP]);
+        let best = &mut room.0;
         each_row!(self.strips.count, |k| self.row(first, k, width, stride), |x, i| {
             let v = x[i] * sign;
             best[i] = if v > best[i] { v } else { best[i] };
@@ -116,7 +117,8 @@ impl<T: SimdReal> StripsOf<'_, T> {
     #[inline(always)]
     fn numbered(&self, first: usize, to: &mut [T], numbers: &mut [u32]) {
         let (sign, stride, width) = (self.sign(), self.strips.axes.reduced_stride(), to.len());
-        let (mut best, mut at) = ([T::from_f64(f64::NEG_INFINITY); STRIP], [UNFOUND; STRIP]);
+        let mut room = CacheLines(([T::from_f64(f64::NEG_INFINITY); STRIP], [UNFOUND; STRIP]));
+        let (best, at) = &mut room.0;
         each_row!(self.strips.count, |k| self.row(first, k, width, stride), |x, i| {
             let v = x[i] * sign;
             let wins = v > best[i];
