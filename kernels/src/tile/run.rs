@@ -2,7 +2,6 @@
 
 use super::across::CrossRows;
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -243,13 +242,16 @@ unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, first: isize, axes: &[(u
         let period = axes.iter().map(|a| a.0).product::<usize>();
         if period < len && !axes.is_empty() {
             let (i, rest) = (at % period, period - at % period);
-            dispatch(Gathered { tile, s, first, axes, at: i, len: rest });
-            dispatch(Gathered { tile: tile.wrapping_add(rest), s, first, axes, at: 0, len: i });
-            // SAFETY: a tile has so many elements.
-            return unsafe { repeat(tile, period, len) };
+            // SAFETY: the caller's promise.
+            unsafe {
+                gather_runs(tile, s, first, axes, i, rest);
+                gather_runs(tile.add(rest), s, first, axes, 0, i);
+                return repeat(tile, period, len);
+            }
         }
     }
-    dispatch(Gathered { tile, s, first, axes, at, len });
+    // SAFETY: the caller's promise.
+    unsafe { gather_runs(tile, s, first, axes, at, len) }
 }
 
 /// Fills `len` elements with what the first `period` are.
@@ -263,95 +265,56 @@ unsafe fn repeat<T: Copy>(to: *mut T, period: usize, len: usize) {
     }
 }
 
-/// Elements of a strided input, run by run of its innermost axis.
-struct Gathered<'a, T> {
+/// As `gather`, run by run of the innermost axis.
+unsafe fn gather_runs<T: SimdReal>(
     tile: *mut T,
-    s: &'a Source,
+    s: &Source,
     first: isize,
-    axes: &'a [(usize, isize)],
+    axes: &[(usize, isize)],
     at: usize,
     len: usize,
-}
-
-impl<T: SimdReal> Choose<T> for Gathered<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
+) {
+    let [outer @ .., (inner, stride)] = axes else { return };
+    let (inner, stride) = (*inner, *stride);
+    // Where on the outer axes the run is, the innermost of them first.
+    let (mut rest, mut offset) = (at / inner, first);
+    let mut place: SmallVec<[usize; 4]> = SmallVec::new();
+    for &(n, step) in outer.iter().rev() {
+        place.push(rest % n);
+        offset += (rest % n) as isize * step;
+        rest /= n;
     }
-}
-
-impl<T: SimdReal> WithLanes<T> for Gathered<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        let Gathered { tile, s, first, axes, at, len } = self;
-        let [outer @ .., (inner, stride)] = axes else { return };
-        let (inner, stride) = (*inner, *stride);
-        // Where on the outer axes the run is, the innermost of them first.
-        let (mut rest, mut offset) = (at / inner, first);
-        let mut place: SmallVec<[usize; 4]> = SmallVec::new();
-        for &(n, step) in outer.iter().rev() {
-            place.push(rest % n);
-            offset += (rest % n) as isize * step;
-            rest /= n;
+    let (mut i, mut done) = (at % inner, 0);
+    while done < len {
+        let run = (inner - i).min(len - done);
+        let mut times = 1;
+        // SAFETY: the offsets stay inside the input by the construction of `Walk`, and what is written inside the tile.
+        unsafe { copy_run(tile.add(done), s, offset + i as isize * stride, stride, run) };
+        if let (true, Some(&(n, 0))) = (run == inner, outer.last()) {
+            // The same run again.
+            times = (n - place[0]).min((len - done) / inner);
+            // SAFETY: as above.
+            unsafe { repeat(tile.add(done), inner, times * inner) };
         }
-        let (mut i, mut done) = (at % inner, 0);
-        while done < len {
-            let run = (inner - i).min(len - done);
-            let mut times = 1;
-            // SAFETY: the offsets stay inside the input by the construction of `Walk`, and what is written inside the tile.
-            unsafe { copy_run::<T, L>(tile.add(done), s, offset + i as isize * stride, stride, run) };
-            if let (true, Some(&(n, 0))) = (run == inner, outer.last()) {
-                // The same run again.
-                times = (n - place[0]).min((len - done) / inner);
-                // SAFETY: as above.
-                unsafe { repeat(tile.add(done), inner, times * inner) };
+        (i, done) = (0, done + times * run);
+        for (place, &(n, step)) in place.iter_mut().zip(outer.iter().rev()) {
+            (*place, offset) = (*place + times, offset + step);
+            if *place < n {
+                break;
             }
-            (i, done) = (0, done + times * run);
-            for (place, &(n, step)) in place.iter_mut().zip(outer.iter().rev()) {
-                (*place, offset) = (*place + times, offset + step);
-                if *place < n {
-                    break;
-                }
-                (*place, offset, times) = (0, offset - n as isize * step, 1);
-            }
+            (*place, offset, times) = (0, offset - n as isize * step, 1);
         }
     }
 }
-
-/// Runs of so many vectors are copied here; longer ones by the system.
-const SHORT: usize = 16;
 
 /// `offset`, from the source's first element, may lie before it, where a view goes backward.
-///
-/// # Safety
-/// Inside `enter` of L; the elements are there.
-#[inline(always)]
-unsafe fn copy_run<T: SimdReal, L: Lanes<T>>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
+unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
     let size = s.dtype.size() as isize;
     // SAFETY: the caller's promise.
     unsafe {
         let src = s.ptr.offset(offset * size);
         match stride {
-            0 if s.dtype == T::DTYPE => {
-                let (v, mut i) = (L::splat(*(src as *const T)), 0);
-                while i + L::N <= n {
-                    L::store(dst.add(i), v);
-                    i += L::N;
-                }
-                if i < n {
-                    L::store_part(dst.add(i), v, n - i);
-                }
-            }
-            1 if s.dtype == T::DTYPE && n <= SHORT * L::N => {
-                let (src, mut i) = (src as *const T, 0);
-                while i + L::N <= n {
-                    L::store(dst.add(i), L::load(src.add(i)));
-                    i += L::N;
-                }
-                if i < n {
-                    L::store_part(dst.add(i), L::load_part(src.add(i), n - i), n - i);
-                }
-            }
+            0 if s.dtype == T::DTYPE => std::slice::from_raw_parts_mut(dst, n).fill(*(src as *const T)),
             1 if s.dtype == T::DTYPE => std::ptr::copy_nonoverlapping(src as *const T, dst, n),
             0 => {
                 let mut v = T::ZERO;

@@ -6,7 +6,6 @@
 
 mod across;
 mod pairs;
-mod phases;
 mod planes;
 #[cfg(feature = "emulate")]
 mod tests;
@@ -248,7 +247,7 @@ impl WindowIndex for u32 {
     }
 }
 
-/// For tasks that have nothing to do with places.
+/// For tasks that have nothing to do with places: these are bytes then.
 const NO_PLACES: SendPtr<u8> = SendPtr(std::ptr::null_mut());
 
 /// One axis: for each output the inputs that it sees, and how many positions there are with padding.
@@ -330,30 +329,24 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
-        let is_max = matches!(self.planes.task, PoolingTask::Max | PoolingTask::MaxKeeping);
-        let mut phases = if is_max { self.planes.phases() } else { None };
         let mut starts = MeetingStarts::new();
         for i in 0..self.n {
             let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
             match self.planes.task {
-                PoolingTask::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
-                PoolingTask::Max => match &mut phases {
-                    Some(phases) => self.planes.max_by_phases::<T, I>(phases, from, to, None),
-                    None => self.planes.max(from, to),
-                },
                 PoolingTask::MaxKeeping => {
                     // SAFETY: there is a place for each of the task's results, and it is the task's alone.
                     let places = unsafe { self.places.slice(i * t, t) };
-                    match &mut phases {
-                        Some(phases) => self.planes.max_by_phases(phases, from, to, Some(places)),
-                        None => self.planes.max_keeping(from, to, places),
-                    }
+                    self.planes.max_keeping(from, to, places)
                 }
                 PoolingTask::MaxBackwardTo(o) => {
                     // SAFETY: there is a place for each of the task's gradients.
                     let places = unsafe { self.places.read(i * f, f) };
                     self.planes.max_backward_to(&mut starts, from, places, to, o)
                 }
+                // So the others are not compiled for each type of places.
+                _ if size_of::<I>() != 1 => unreachable!("a task without places"),
+                PoolingTask::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
+                PoolingTask::Max => self.planes.max(from, to),
                 PoolingTask::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
                 PoolingTask::Sum(d) => self.planes.sum(from, to, d),
                 PoolingTask::SumBackward(d, o) => self.planes.sum_backward(from, to, d, o),

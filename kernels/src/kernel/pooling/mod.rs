@@ -95,7 +95,7 @@ impl Call for MaxPooling {
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {
-        [self.0.rows(size_of::<u32>()).max(self.0.turned_planes(dtype.size())), 0]
+        [self.0.rows(size_of::<u32>()).max(self.0.turned_bands(dtype.size())), 0]
     }
 
     fn saves(&self, _dtype: DType) -> Option<usize> {

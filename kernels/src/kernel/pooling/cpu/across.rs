@@ -1,110 +1,157 @@
-//! Maxima of many planes: some planes are turned, so that vectors go across them, whatever their windows are.
+//! Maxima of planes of one channel: bands of some planes are turned, so that vectors go across the planes, whatever their windows are.
 
 use super::planes::Planes;
-use super::{Pooling, PoolingTask, WindowIndex};
+use super::{Pooling, PoolingTask, Window, WindowIndex};
 use crate::array::scratch::{self, Scratch, counted};
 use crate::kernel::short_rows::each_group_of;
 use crate::pool;
+use crate::pool::Pace;
 use crate::pool::tasks::{SendPtr, Shared};
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
 use crate::simd::turn::turn;
 use crate::simd::{self, Body, SimdReal, Vector};
+use std::ops::Range;
 
 /// Planes are turned in multiples of so many, which vectors are parts of; more at once while they are small.
 const PLANES: usize = 16;
 const MOST: usize = 64;
-/// Numbers of the planes that are turned together, where that allows for more of them, and of one plane at most.
+/// Numbers that are turned together: of a plane as many rows as windows need, and more where that allows for them.
 const TOGETHER: usize = 1 << 16;
-const PLANE: usize = 1 << 14;
-/// Positions of a window, whose numbers are exact in single precision.
+/// Numbers of the source rows of a row of windows, at most, and positions of a window, whose numbers are exact in single precision.
+const SOURCES: usize = 1 << 16;
 const POSITIONS: usize = 1 << 20;
 
+/// How planes are cut.
+struct Bands {
+    /// Planes that are turned together, and as many as whole vectors take.
+    together: usize,
+    side: usize,
+    /// Output rows of a band, and numbers that it has in a plane before and after.
+    rows: usize,
+    input: usize,
+    output: usize,
+}
+
 impl Pooling {
+    /// Numbers of the source rows of a row of windows.
+    fn sources(&self) -> usize {
+        self.kernel[0]
+            .min(self.input[0])
+            .saturating_mul(self.kernel[1].min(self.input[1]))
+            .saturating_mul(self.input[2])
+    }
+
     /// Whether maxima are found across planes.
     pub(super) fn goes_across(&self) -> bool {
-        let plane = self.input_len().max(self.output_len()) / self.outer.max(1);
         let positions = self.kernel.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-        self.inner == 1 && self.outer >= PLANES && plane <= PLANE && positions <= POSITIONS
+        self.inner == 1 && self.outer > 0 && self.sources() <= SOURCES && positions <= POSITIONS
     }
 
-    /// How many planes are turned together, of which each has so many numbers.
-    fn together(input: usize) -> usize {
-        (TOGETHER / input.max(1) / PLANES * PLANES).clamp(PLANES, MOST)
+    fn bands(&self) -> Bands {
+        let (plane, out) = (self.input.iter().product::<usize>().max(1), self.output());
+        let together = (TOGETHER / plane / PLANES * PLANES).clamp(PLANES, MOST).min(self.outer);
+        let side = together.next_multiple_of(PLANES);
+        let row = self.kernel[0].min(self.input[0]) * self.input[2];
+        let more = (TOGETHER / side / row.max(1)).saturating_sub(self.kernel[1]) / self.stride[1];
+        let rows = (more + 1).min(out[1].max(1));
+        let height = ((rows - 1) * self.stride[1]).saturating_add(self.kernel[1]).min(self.input[1]);
+        Bands { together, side, rows, input: row * height, output: rows * out[2] }
     }
 
-    /// Bytes of all threads' turned planes, of numbers of `size` bytes.
-    pub fn turned_planes(&self, size: usize) -> usize {
+    /// Bytes of all threads' turned bands, of numbers of `size` bytes.
+    pub fn turned_bands(&self, size: usize) -> usize {
         if !self.goes_across() {
             return 0;
         }
-        let (input, output) = (self.input_len() / self.outer, self.output_len() / self.outer);
-        let together = Pooling::together(input);
-        let threads = pool::num_threads().min(self.outer.div_ceil(together));
-        counted((input + 3 * output) * together * size) * threads
+        let b = self.bands();
+        counted((b.input + 3 * b.output) * b.side * size) * pool::num_threads().min(self.outer.div_ceil(b.together))
     }
 
     /// The largest number of each window, and to `places`, if they are asked for, where it is.
     pub(super) fn max_across<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: Option<SendPtr<I>>) {
-        let (input, output) = (x.len() / self.outer, y.len() / self.outer);
-        let planes = Planes::new(self, PoolingTask::Max);
-        let numbers = planes.numbers();
-        let y = SendPtr(y.as_mut_ptr());
-        each_group_of(Pooling::together(input), self.outer, input, |g| {
-            let side = g.rows.next_multiple_of(PLANES);
-            let found = if places.is_some() { output } else { 0 };
-            scratch::with((input + output + found) * side + found * g.rows, |room: &mut [T]| {
-                let (from, rest) = room.split_at_mut(input * side);
-                let (best, rest) = rest.split_at_mut(output * side);
+        let (planes, b) = (Planes::new(self, PoolingTask::Max), self.bands());
+        let numbers = Scratch::each(self.kernel[2], |k| planes.span_at(k));
+        let (input, output, width) = (x.len() / self.outer, y.len() / self.outer, self.output()[2]);
+        let (side, y) = (b.side, SendPtr(y.as_mut_ptr()));
+        let found = if places.is_some() { b.output } else { 0 };
+        let size = (b.input + b.output + 2 * found) * side;
+        each_group_of(b.together, self.outer, input, |g| {
+            scratch::with(size, |room: &mut [T]| {
+                let (from, rest) = room.split_at_mut(b.input * side);
+                let (best, rest) = rest.split_at_mut(b.output * side);
                 let (at, turned) = rest.split_at_mut(found * side);
-                let first = g.first * output;
-                let src = x[g.first * input..][..g.rows * input].as_ptr();
-                let block = |src, dst| TransposeBlock {
-                    src,
-                    src_stride: side,
-                    rows: output,
-                    cols: g.rows,
-                    dst,
-                    dst_stride: output,
-                };
-                // SAFETY: all have the sizes of these planes; a group has results of its own.
-                unsafe {
-                    let dst = from.as_mut_ptr();
-                    turn(
-                        TransposeBlock { src, src_stride: input, rows: g.rows, cols: input, dst, dst_stride: side },
-                        false,
-                    );
-                    simd::run::<T>(&LargestAcross {
-                        planes: &planes,
-                        numbers: &numbers,
-                        side,
-                        x: from,
-                        best: Shared(best.as_mut_ptr()),
-                        at: places.map(|_| Shared(at.as_mut_ptr())),
-                    });
-                    turn(block(best.as_ptr(), y.slice(first, output * g.rows).as_mut_ptr()), false);
-                    if let Some(places) = places {
-                        turn(block(at.as_ptr(), turned.as_mut_ptr()), false);
-                        dispatch(NotedPlaces { from: turned, to: places.slice(first, turned.len()) });
+                let mut pace = Pace::new();
+                for (d, depth) in planes.axes[0].windows.iter().enumerate() {
+                    let windows = &planes.axes[1].windows;
+                    for first in (0..windows.len()).step_by(b.rows) {
+                        let rows = first..windows.len().min(first + b.rows);
+                        let seen = windows[first].from..windows[rows.end - 1].to.max(windows[first].from);
+                        let band = seen.len() * self.input[2];
+                        for (i, slice) in (depth.from..depth.to).enumerate() {
+                            let src =
+                                x[g.first * input + (slice * self.input[1] + seen.start) * self.input[2]..].as_ptr();
+                            let dst = from[i * band * side..].as_mut_ptr();
+                            let block = TransposeBlock {
+                                src,
+                                src_stride: input,
+                                rows: g.rows,
+                                cols: band,
+                                dst,
+                                dst_stride: side,
+                            };
+                            // SAFETY: the band's numbers of these planes; there is room for all depths.
+                            unsafe { turn(block, false) };
+                        }
+                        pace.step(rows.len() * planes.meetings() * side);
+                        let n = rows.len() * width;
+                        let results = g.first * output + (d * windows.len() + first) * width;
+                        let job = LargestAcross {
+                            planes: &planes,
+                            numbers: &numbers,
+                            side,
+                            depth: *depth,
+                            rows,
+                            seen,
+                            x: from,
+                            best: Shared(best.as_mut_ptr()),
+                            at: places.map(|_| Shared(at.as_mut_ptr())),
+                        };
+                        let back = |src: &[T], dst: *mut T, dst_stride| TransposeBlock {
+                            src: src.as_ptr(),
+                            src_stride: side,
+                            rows: n,
+                            cols: g.rows,
+                            dst,
+                            dst_stride,
+                        };
+                        // SAFETY: all have the sizes of this band; a group has results of its own.
+                        unsafe {
+                            simd::run::<T>(&job);
+                            turn(back(best, y.add(results).0, output), false);
+                            let Some(places) = places else { continue };
+                            turn(back(at, turned.as_mut_ptr(), n), false);
+                            for (plane, from) in turned.chunks_exact(n).take(g.rows).enumerate() {
+                                dispatch(NotedPlaces { from, to: places.slice(results + plane * output, n) });
+                            }
+                        }
                     }
                 }
-            });
+            })
         });
     }
 }
 
-impl Planes {
-    /// For each position of a window along its row the number of its span.
-    fn numbers(&self) -> Scratch<u32> {
-        Scratch::each(self.kernel[2], |k| self.span_at(k))
-    }
-}
-
-/// The largest numbers of the windows of planes side by side.
+/// The largest numbers of a band's windows of planes side by side.
 struct LargestAcross<'a, T> {
     planes: &'a Planes,
+    /// For each position of a window along its row the number of its span.
     numbers: &'a [u32],
     /// Planes, as many as whole vectors take.
     side: usize,
+    /// The windows: their slices, and their rows; and the rows of the planes that are here.
+    depth: Window,
+    rows: Range<usize>,
+    seen: Range<usize>,
     x: &'a [T],
     best: Shared<T>,
     /// Where they are, as numbers of T; -1 where windows see only padding.
@@ -135,27 +182,33 @@ impl<T: SimdReal> LargestAcross<'_, T> {
     #[inline(always)]
     unsafe fn planes_from<V: Vector<E = T>, const M: usize>(&self, plane: usize) {
         let (p, pad, stride) = (self.planes, self.planes.pad[2], self.planes.axes[2].stride);
-        let (spans, mut result) = (p.spans(), plane);
-        for (_, d, h) in p.rows() {
+        let (spans, width, depth) = (p.spans(), p.axes[2].input, self.depth.to - self.depth.from);
+        let mut result = plane;
+        for h in &p.axes[1].windows[self.rows.clone()] {
             for (o, w) in p.axes[2].windows.iter().enumerate() {
                 let (mut best, mut at) = ([V::splat(f64::NEG_INFINITY); M], [V::splat(-1.0); M]);
-                let mut is_first = true;
-                for (i, (row, _)) in p.sources(d, h).enumerate() {
-                    for col in w.from..w.to {
-                        let number = V::splat((i * spans + self.numbers[col + pad - o * stride] as usize) as f64);
-                        let x = self.x[(row + col) * self.side + plane..][..M * V::N].as_ptr();
-                        for m in 0..M {
-                            // SAFETY: inside the planes.
-                            let v = unsafe { V::load(x.add(m * V::N)) };
-                            if is_first {
-                                (best[m], at[m]) = (v, number);
-                            } else {
-                                let wins = V::or(v.gt(best[m]), v.ne(v));
-                                best[m] = V::select(wins, v, best[m]);
-                                at[m] = V::select(wins, number, at[m]);
+                let (mut is_first, mut source) = (true, 0);
+                for slice in 0..depth {
+                    for row in h.from..h.to {
+                        let start = (slice * self.seen.len() + row - self.seen.start) * width;
+                        for col in w.from..w.to {
+                            let number = source * spans + self.numbers[col + pad - o * stride] as usize;
+                            let number = V::splat(number as f64);
+                            let x = self.x[(start + col) * self.side + plane..][..M * V::N].as_ptr();
+                            for m in 0..M {
+                                // SAFETY: inside the planes.
+                                let v = unsafe { V::load(x.add(m * V::N)) };
+                                if is_first {
+                                    (best[m], at[m]) = (v, number);
+                                } else {
+                                    let wins = V::or(v.gt(best[m]), v.ne(v));
+                                    best[m] = V::select(wins, v, best[m]);
+                                    at[m] = V::select(wins, number, at[m]);
+                                }
                             }
+                            is_first = false;
                         }
-                        is_first = false;
+                        source += 1;
                     }
                 }
                 for m in 0..M {

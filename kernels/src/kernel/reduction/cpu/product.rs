@@ -25,21 +25,21 @@ const SHORT: usize = 128;
 const COLUMNS: usize = 1024;
 
 /// The products of rows of neighbours, in lanes: row `r` begins at `starts(r)`.
-struct Products<'a, T, F> {
+struct ProductsOfRows<'a, T, F> {
     x: &'a [T],
     starts: F,
     n: usize,
     y: &'a mut [T],
 }
 
-impl<T: SimdReal, F: Fn(usize) -> usize> Choose<T> for Products<'_, T, F> {
+impl<T: SimdReal, F: Fn(usize) -> usize> Choose<T> for ProductsOfRows<'_, T, F> {
     fn with<L: Lanes<T>>(self) {
         // SAFETY: L is what the machine has.
         unsafe { L::enter(self) }
     }
 }
 
-impl<T: SimdReal, F: Fn(usize) -> usize> WithLanes<T> for Products<'_, T, F> {
+impl<T: SimdReal, F: Fn(usize) -> usize> WithLanes<T> for ProductsOfRows<'_, T, F> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         // The lanes of as many rows as a vector has numbers are turned, and multiplied together.
@@ -112,7 +112,7 @@ unsafe fn lanes_product<T: SimdReal, L: Lanes<T>>(x: &[T]) -> L::V {
 
 /// The products of rows of `n` neighbours.
 fn products<T: SimdReal>(x: &[T], starts: impl Fn(usize) -> usize, n: usize, y: &mut [T]) {
-    dispatch(Products { x, starts, n, y });
+    dispatch(ProductsOfRows { x, starts, n, y });
 }
 
 fn product<T: SimdReal>(x: &[T]) -> T {

@@ -232,9 +232,6 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
     #[inline(always)]
     fn strip(&self, from: usize, y: &mut [T], row: impl Fn(usize) -> usize) {
         let (n, width) = (self.rows.axes.count(true), y.len());
-        if self.rows.inner <= NARROW {
-            return self.narrow(y, row);
-        }
         let ahead = AHEAD * self.rows.axes.reduced_stride().unwrap_or(0);
         let mut sum = [T::ZERO; STRIP];
         for first in (0..n).step_by(BLOCK) {
@@ -265,7 +262,7 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
 impl<T: SimdReal> SumColumns<'_, '_, T> {
     /// As `strip`, for few columns: every fourth row is added to a sum of its own, so that rows that lie in order fill vectors.
     #[inline(always)]
-    fn narrow(&self, y: &mut [T], row: impl Fn(usize) -> usize) {
+    fn narrow(&self, y: &mut [T]) {
         let (n, width, stride) = (self.rows.axes.count(true), y.len(), self.rows.axes.reduced_stride());
         let array = self.rows.x.array().filter(|_| stride == Some(width));
         for first in (0..n).step_by(BLOCK) {
@@ -284,7 +281,7 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
                 }
                 None => {
                     for k in (rows / TURNS * TURNS..rows).chain(0..rows / TURNS * TURNS) {
-                        let x = self.rows.x.get(self.base + row(first + k), width);
+                        let x = self.rows.x.get(self.base + self.rows.axes.reduced_offset(first + k), width);
                         sums[k % TURNS * width..][..width].iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
                     }
                 }
@@ -302,6 +299,9 @@ impl<T: SimdReal> Body<T> for SumColumns<'_, '_, T> {
         // SAFETY: the caller's promise.
         let y = unsafe { std::slice::from_raw_parts_mut(self.y.0, self.width) };
         let axes = self.rows.axes;
+        if self.rows.inner <= NARROW {
+            return self.narrow(y);
+        }
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             match axes.reduced_stride() {
                 Some(stride) => self.strip(strip * STRIP, y, |k| k * stride),
