@@ -22,7 +22,7 @@ const SOURCES: usize = 1 << 16;
 const POSITIONS: usize = 1 << 20;
 
 /// How planes are cut.
-struct Bands {
+struct PlaneBands {
     /// Planes that are turned together, and as many as whole vectors take.
     together: usize,
     side: usize,
@@ -47,7 +47,7 @@ impl Pooling {
         self.inner == 1 && self.outer > 0 && self.sources() <= SOURCES && positions <= POSITIONS
     }
 
-    fn bands(&self) -> Bands {
+    fn bands(&self) -> PlaneBands {
         let (plane, out) = (self.input.iter().product::<usize>().max(1), self.output());
         let together = (TOGETHER / plane / PLANES * PLANES).clamp(PLANES, MOST).min(self.outer);
         let side = together.next_multiple_of(PLANES);
@@ -55,7 +55,7 @@ impl Pooling {
         let more = (TOGETHER / side / row.max(1)).saturating_sub(self.kernel[1]) / self.stride[1];
         let rows = (more + 1).min(out[1].max(1));
         let height = ((rows - 1) * self.stride[1]).saturating_add(self.kernel[1]).min(self.input[1]);
-        Bands { together, side, rows, input: row * height, output: rows * out[2] }
+        PlaneBands { together, side, rows, input: row * height, output: rows * out[2] }
     }
 
     /// Bytes of all threads' turned bands, of numbers of `size` bytes.
