@@ -4,7 +4,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::rows::add_moments;
-use super::{BLOCK, Moments, Output, SendPtr, UNIT};
+use super::turned::backward_factors;
+use super::{BLOCK, InputGradient, Moments, Output, SendPtr, UNIT};
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::kernel::short_rows::group_count;
@@ -308,7 +309,7 @@ impl<'a, T: Real> LayerBackwardPart<'a, T> {
     }
 }
 
-impl<T: Real> LayerBackward<'_, T> {
+impl<'a, T: Real> LayerBackward<'a, T> {
     /// The numbers that normalize a row: `(x - .0) * .1 + .2`; the last is what rounding takes from the mean.
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> (T, T, T) {
@@ -339,28 +340,18 @@ impl<T: Real> LayerBackward<'_, T> {
     /// by_x, plus. `sums`: those that `sums` gives, of each row.
     #[inline(always)]
     fn factors(&self, rows: Range<usize>, sums: &[[f64; SIDE]; 2], n: f64) -> [[T; SIDE]; 4] {
-        let (mut mean, mut inverse) = ([0.0; SIDE], [0.0; SIDE]);
-        mean[..rows.len()].copy_from_slice(&self.mean[rows.clone()]);
-        inverse[..rows.len()].copy_from_slice(&self.inverse[rows.clone()]);
-        let (mut gmean, mut gvariance) = ([T::ZERO; SIDE], [T::ZERO; SIDE]);
-        if let Some(all) = self.gmean {
-            gmean[..rows.len()].copy_from_slice(&all[rows.clone()]);
-        }
-        if let Some(all) = self.gvariance {
-            gvariance[..rows.len()].copy_from_slice(&all[rows]);
-        }
+        let [sum, mut product] = *sums;
+        let (count, mean) = (rows.len(), &self.mean[rows.clone()]);
         let mut by = [[T::ZERO; SIDE]; 4];
-        let [minus, times, by_x, plus] = &mut by;
-        for i in 0..SIDE {
+        let [minus, times, by_x, plus] = by.each_mut().map(|each| &mut each[..count]);
+        for i in 0..count {
             minus[i] = T::from_f64(mean[i]);
-            let rest = mean[i] - minus[i].to_f64();
-            let product = sums[1][i] - rest * sums[0][i];
-            let cube = inverse[i] * inverse[i] * inverse[i];
-            let slope = 2.0 * gvariance[i].to_f64() / n - cube * product / n;
-            times[i] = T::from_f64(inverse[i]);
-            by_x[i] = T::from_f64(slope);
-            plus[i] = T::from_f64((gmean[i].to_f64() - inverse[i] * sums[0][i]) / n - slope * rest);
+            product[i] -= (mean[i] - minus[i].to_f64()) * sum[i];
         }
+        let some = |list: Option<&'a [T]>| list.map(|list| &list[rows.clone()]);
+        let (inverse, gmean, gvariance) = (&self.inverse[rows.clone()], some(self.gmean), some(self.gvariance));
+        let b = InputGradient { gy: None, x: None, mean, inverse, gamma: None, gmean, gvariance, own: true };
+        backward_factors::<T, SIDE>(n, &b, minus, [&sum, &product], times, by_x, plus);
         by
     }
 }

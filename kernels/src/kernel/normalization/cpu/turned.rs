@@ -99,13 +99,10 @@ fn of<'a, T>(g: &RowGroup, all: Option<&'a [T]>) -> Option<&'a [T]> {
     all.map(|all| &all[g.numbers()])
 }
 
-/// What each row of a group has one of.
-type OfRows<T> = [T; MOST];
-
-/// A group's numbers of each row, or the same ones where there are none.
+/// Numbers of which each row has one, or the same ones where there are none; `R` is room for them.
 #[inline(always)]
-fn numbers<T: Real>(of_rows: Option<&[T]>, otherwise: T) -> OfRows<T> {
-    let mut all = [otherwise; MOST];
+fn numbers<T: Real, const R: usize>(of_rows: Option<&[T]>, otherwise: T) -> [T; R] {
+    let mut all = [otherwise; R];
     if let Some(of_rows) = of_rows {
         all[..of_rows.len()].copy_from_slice(of_rows);
     }
@@ -180,7 +177,7 @@ fn forward_factors<T: Real>(
     plus: &mut [T],
 ) {
     let rows = mean.len();
-    let all = [numbers(scale.gamma, T::ONE), numbers(scale.beta, T::ZERO)];
+    let all: [[T; MOST]; 2] = [numbers(scale.gamma, T::ONE), numbers(scale.beta, T::ZERO)];
     let [gamma, beta] = all.each_ref().map(|each| &each[..rows]);
     let (variance, minus, times, plus) = (&variance[..rows], &mut minus[..rows], &mut times[..rows], &mut plus[..rows]);
     for r in 0..rows {
@@ -255,7 +252,7 @@ impl<T: Real> WithLanes<T> for TurnedBackward<'_, T> {
         if !is_wanted {
             return;
         }
-        backward_factors(n, &b, minus, [sum, product], times, by_x, plus);
+        backward_factors::<T, MOST>(n, &b, minus, [sum, product], times, by_x, plus);
         match b.x.filter(|_| b.own) {
             Some(x) => {
                 for (gy, x) in gy.chunks_exact_mut(rows).zip(x.chunks_exact(rows)) {
@@ -285,7 +282,7 @@ fn exact_sums<T: Real>(sums: &[T], products: &[T], minus: &[T], mean: &[f64], su
 
 /// The gradient is `gy * times + ((x - minus) * by_x + plus)`: see `InputGradient::by_slopes`.
 #[inline(always)]
-fn backward_factors<T: Real>(
+pub(super) fn backward_factors<T: Real, const R: usize>(
     n: f64,
     b: &InputGradient<T>,
     minus: &[T],
@@ -295,7 +292,7 @@ fn backward_factors<T: Real>(
     plus: &mut [T],
 ) {
     let rows = minus.len();
-    let all = [numbers(b.gamma, T::ONE), numbers(b.gmean, T::ZERO), numbers(b.gvariance, T::ZERO)];
+    let all: [[T; R]; 3] = [numbers(b.gamma, T::ONE), numbers(b.gmean, T::ZERO), numbers(b.gvariance, T::ZERO)];
     let [gamma, gmean, gvariance] = all.each_ref().map(|each| &each[..rows]);
     let (mean, inverse, sum, product) = (&b.mean[..rows], &b.inverse[..rows], &sum[..rows], &product[..rows]);
     let (times, by_x, plus) = (&mut times[..rows], &mut by_x[..rows], &mut plus[..rows]);
