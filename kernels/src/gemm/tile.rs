@@ -4,6 +4,7 @@
 //! the output in `j` and the window in `i`; the weight gradient swaps the two. Channels are in the vectors.
 
 use crate::dtype::Real;
+use crate::simd;
 use crate::simd::lanes::{Lanes, WithLanes};
 
 /// Operands of a run of tiles. `off` and `lane` are distances in elements from `x`.
@@ -24,36 +25,108 @@ pub struct Tiles<'a, T> {
     pub out_stride: usize,
 }
 
+/// What tiles bring into the cache meanwhile, for what comes after them: `fetch` asks for the next of it, once for each row
+/// of `w` in each tile.
+pub trait Ahead: Copy {
+    fn fetch(&mut self);
+}
+
+/// Nothing.
+impl Ahead for () {
+    #[inline(always)]
+    fn fetch(&mut self) {}
+}
+
+/// Two things at a time.
+impl<A: Ahead, B: Ahead> Ahead for (A, B) {
+    #[inline(always)]
+    fn fetch(&mut self) {
+        self.0.fetch();
+        self.1.fetch();
+    }
+}
+
+/// Rows that are far apart, which the processor does not foresee: the first cache line of each of them, then the next lines.
+#[derive(Clone, Copy)]
+pub struct NextRows {
+    at: *const u8,
+    stride: usize,
+    rows: usize,
+    left: usize,
+    lines: usize,
+}
+
+impl NextRows {
+    /// `rows` rows of `n` numbers, `stride` numbers apart; any addresses are allowed.
+    pub fn new<T>(first: *const T, stride: usize, rows: usize, n: usize) -> NextRows {
+        let lines = (n * size_of::<T>()).div_ceil(simd::CACHE_LINE);
+        // A row that does not begin with a line reaches into one more.
+        let lines = lines + usize::from(first.addr() % simd::CACHE_LINE > 0);
+        NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines }
+    }
+
+    /// From the last row to the first one, a line further; to no more than the last line again where that was all.
+    fn turn(&mut self) {
+        self.lines = self.lines.saturating_sub(1);
+        if self.lines == 0 {
+            (self.left, self.stride) = (usize::MAX, 0);
+        } else {
+            self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(simd::CACHE_LINE);
+            self.left = self.rows;
+        }
+    }
+}
+
+impl Ahead for NextRows {
+    #[inline(always)]
+    fn fetch(&mut self) {
+        simd::prefetch_second(self.at);
+        self.at = self.at.wrapping_add(self.stride);
+        self.left = self.left.wrapping_sub(1);
+        if self.left == 0 {
+            self.turn();
+        }
+    }
+}
+
 impl<T: Real> WithLanes<T> for Tiles<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         // SAFETY: the caller's promise.
-        unsafe { if self.vectors == 2 { self.split::<L, 2>() } else { self.split::<L, 1>() } }
+        unsafe { self.call_with::<L, ()>(&mut ()) }
     }
 }
 
 impl<T: Real> Tiles<'_, T> {
+    /// # Safety
+    /// As [`WithLanes::call`].
+    #[inline(always)]
+    pub unsafe fn call_with<L: Lanes<T>, A: Ahead>(self, ahead: &mut A) {
+        // SAFETY: the caller's promise.
+        unsafe { if self.vectors == 2 { self.split::<L, A, 2>(ahead) } else { self.split::<L, A, 1>(ahead) } }
+    }
+
     /// Tiles of nearly equal height.
     #[inline(always)]
-    unsafe fn split<L: Lanes<T>, const V: usize>(self) {
+    unsafe fn split<L: Lanes<T>, A: Ahead, const V: usize>(self, ahead: &mut A) {
         let mut from = 0;
         let mut tiles = self.lane.len().div_ceil(L::ROWS);
         while tiles > 0 {
             let rows = (self.lane.len() - from).div_ceil(tiles);
             // SAFETY: rows from..from + rows are in the tables and in `out`.
-            unsafe { self.rows::<L, V>(from, rows) }
+            unsafe { self.rows::<L, A, V>(from, rows, ahead) }
             from += rows;
             tiles -= 1;
         }
     }
 
     #[inline(always)]
-    unsafe fn rows<L: Lanes<T>, const V: usize>(&self, from: usize, rows: usize) {
+    unsafe fn rows<L: Lanes<T>, A: Ahead, const V: usize>(&self, from: usize, rows: usize, ahead: &mut A) {
         macro_rules! choose {
             ($($p:literal)*) => {
                 match rows {
                     // SAFETY: the caller's promise.
-                    $($p if $p <= L::ROWS => unsafe { self.tile::<L, $p, V>(from) },)*
+                    $($p if $p <= L::ROWS => unsafe { self.tile::<L, A, $p, V>(from, ahead) },)*
                     _ => unreachable!("a tile has at most L::ROWS rows"),
                 }
             };
@@ -64,7 +137,7 @@ impl<T: Real> Tiles<'_, T> {
     // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn tile<L: Lanes<T>, const P: usize, const V: usize>(&self, from: usize) {
+    unsafe fn tile<L: Lanes<T>, A: Ahead, const P: usize, const V: usize>(&self, from: usize, ahead: &mut A) {
         // SAFETY: the tables say where operands lie, and the caller promised that they are valid.
         unsafe {
             let lane: &[isize; P] = &*self.lane.as_ptr().add(from).cast();
@@ -76,7 +149,9 @@ impl<T: Real> Tiles<'_, T> {
                 }
             }
             let mut w = self.w;
+            let mut next = *ahead;
             for &off in self.off {
+                next.fetch();
                 let mut x = self.x.offset(off);
                 let mut row = [L::splat(T::ZERO); V];
                 for v in 0..V {
@@ -95,6 +170,7 @@ impl<T: Real> Tiles<'_, T> {
                 }
                 w = w.add(self.w_stride);
             }
+            *ahead = next;
             let out = self.out.add(from * self.out_stride);
             for p in 0..P {
                 for v in 0..V {

@@ -7,7 +7,7 @@ use super::{ChannelOrder, Conv};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::Tiles;
+use crate::gemm::tile::{NextRows, Tiles};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
@@ -15,8 +15,11 @@ use std::cell::Cell;
 use std::ops::Range;
 pub(super) use weight::{PointwiseWeight, PointwiseWeightScratch};
 
-/// Multiplications that are worth a task.
+/// Multiplications that are worth a task; how many times that a task has at most, where there are many of them: all panels
+/// of a task but its first one were brought into the cache by the one before.
 const TASK: usize = 1 << 20;
+const LARGE: usize = 8;
+const TASKS: usize = 64;
 
 /// Whether a convolution is one of these.
 pub(super) fn suits(c: &Conv) -> bool {
@@ -84,6 +87,10 @@ impl<T: Real> Pointwise<'_, T> {
         }
     }
 
+    fn source(&self) -> PointSource<T> {
+        PointSource { first: self.source, image: self.images[0], channels: self.channels, points: self.points }
+    }
+
     /// Numbers that a task works in: a panel of the source, and of results that do not lie side by side.
     fn work<L: Lanes<T>>(&self) -> [usize; 2] {
         [self.channels, self.made].map(|n| scratch::line::<T>(n.max(1) * 2 * L::N))
@@ -108,7 +115,8 @@ impl<T: Real> Choose<T> for Pointwise<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let (width, [made, summed]) = (2 * L::N, self.strides);
         let panels = (self.batch * self.points).div_ceil(width);
-        let per = (TASK / (self.channels * self.made * width).max(1)).max(1);
+        let least = (TASK / (self.channels * self.made * width).max(1)).max(1);
+        let per = (panels / TASKS).clamp(least, least * LARGE);
         let off = Scratch::each(self.channels, |k| (k * summed) as isize);
         let lane = Scratch::each(self.made, |j| (j * made) as isize);
         let [source, result] = self.work::<L>();
@@ -166,6 +174,19 @@ struct PointSource<T> {
 }
 
 impl<T: Real> PointSource<T> {
+    /// `n` channels from `first` on, or those that there are.
+    fn part(&self, first: usize, n: usize) -> PointSource<T> {
+        let channels = n.min(self.channels - first);
+        PointSource { first: self.first.add(first * self.points), channels, ..*self }
+    }
+
+    /// All channels of `many` points from `first` on, or of fewer where they are in several images.
+    fn ahead(&self, first: usize, many: usize) -> NextRows {
+        let (image, from) = (first / self.points, first % self.points);
+        let at = self.first.0.wrapping_add(image * self.image + from);
+        NextRows::new(at.cast_const(), self.points, self.channels, many.min(self.points - from))
+    }
+
     /// Copies `many` points from `first` on to rows, one for each channel, `stride` apart.
     ///
     /// # Safety
@@ -225,11 +246,19 @@ impl<T: Real> PointPanels<'_, T> {
             let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (self.zeros.as_ptr(), 0) };
             let (x, w) = (c.w.0.cast_const(), self.panel.as_ptr());
             let (off, lane) = (self.off, self.lane);
-            Tiles { x, off, lane, w, w_stride: width, vectors: 2, init, init_stride, out, out_stride }.call::<L>();
+            let tiles = Tiles { x, off, lane, w, w_stride: width, vectors: 2, init, init_stride, out, out_stride };
+            tiles.call_with::<L, _>(&mut self.next::<L>(p));
             if !whole {
                 self.move_results::<L>(at, many, |result, sums, n| result.copy_from_nonoverlapping(sums, n));
             }
         }
+    }
+
+    /// The points of the panel after `p`, or of `p` itself where it is the task's last one.
+    #[inline(always)]
+    fn next<L: Lanes<T>>(&self, p: usize) -> NextRows {
+        let next = (p + 1).min(self.panels.end - 1) * 2 * L::N;
+        self.c.source().ahead(next, 2 * L::N)
     }
 
     /// A panel of points that lie side by side, from `first` on.
@@ -249,9 +278,8 @@ impl<T: Real> PointPanels<'_, T> {
     #[inline(always)]
     unsafe fn gather<L: Lanes<T>>(&mut self, at: usize, many: usize) {
         let (c, width) = (self.c, 2 * L::N);
-        let source = PointSource { first: c.source, image: c.images[0], channels: c.channels, points: c.points };
         // SAFETY: the caller's promise.
-        unsafe { source.copy(at, many, self.panel, width) }
+        unsafe { c.source().copy(at, many, self.panel, width) }
         if many < width {
             for k in 0..c.channels {
                 self.panel[k * width + many..(k + 1) * width].fill(T::ZERO);

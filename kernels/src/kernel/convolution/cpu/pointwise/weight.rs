@@ -155,26 +155,32 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
         let c = self.c.c;
         let (image, channels, points) = (c.in_channels * cut.image, cut.channels, cut.image);
         let source = PointSource { first: self.c.x, image, channels, points };
+        let made = PointSource { first: self.c.gy, image: c.out_channels * points, channels: cut.made, points };
+        let panels = cut.panels.min((cut.made - self.group * cut.panels * wide).div_ceil(wide));
         let mut pace = Pace::new();
         for b in self.blocks.clone() {
             let points = cut.points.min(cut.all - b * cut.points);
             pace.step(points * each);
             // SAFETY: the block's points are in the tensors.
             unsafe { source.copy(b * cut.points, points, self.copy, cut.stride) }
-            for p in 0..cut.panels {
+            let later = (b + 1).min(self.blocks.end - 1);
+            let mut x_later = source.ahead(later * cut.points, cut.points);
+            for p in 0..panels {
                 let first = (self.group * cut.panels + p) * wide;
-                if first >= cut.made {
-                    break;
-                }
                 let sums = self.sums.wrapping_add(p * each);
+                let (b_next, p_next) = if p + 1 < panels { (b, p + 1) } else { (later, 0) };
+                let next =
+                    made.part((self.group * cut.panels + p_next) * wide, wide).ahead(b_next * cut.points, cut.points);
+                let mut ahead = (next, x_later);
                 // SAFETY: as above; the panel's sums have a row for each channel.
                 unsafe {
                     self.turn::<L>(b * cut.points, points, first);
                     let (x, w, lane, off) = (self.copy.as_ptr(), self.rows.as_ptr(), self.lane, &off[..points]);
                     let (init, init_stride, out, out_stride) = (sums.cast_const(), wide, sums, wide);
                     Tiles { x, off, lane, w, w_stride: wide, vectors: 2, init, init_stride, out, out_stride }
-                        .call::<L>();
+                        .call_with::<L, _>(&mut ahead);
                 }
+                x_later = ahead.1;
             }
         }
     }
