@@ -46,6 +46,18 @@ impl<A: Ahead, B: Ahead> Ahead for (A, B) {
     }
 }
 
+/// Rows that will be written.
+#[derive(Clone, Copy)]
+pub struct NextResults(pub NextRows);
+
+impl Ahead for NextResults {
+    #[inline(always)]
+    fn fetch(&mut self) {
+        simd::prefetch_write(self.0.at);
+        self.0.next();
+    }
+}
+
 /// Rows that are far apart, which the processor does not foresee: the first cache line of each of them, then the next lines.
 #[derive(Clone, Copy)]
 pub struct NextRows {
@@ -65,6 +77,15 @@ impl NextRows {
         NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines }
     }
 
+    #[inline(always)]
+    fn next(&mut self) {
+        self.at = self.at.wrapping_add(self.stride);
+        self.left = self.left.wrapping_sub(1);
+        if self.left == 0 {
+            self.turn();
+        }
+    }
+
     /// From the last row to the first one, a line further; to no more than the last line again where that was all.
     fn turn(&mut self) {
         self.lines = self.lines.saturating_sub(1);
@@ -81,14 +102,9 @@ impl Ahead for NextRows {
     #[inline(always)]
     fn fetch(&mut self) {
         simd::prefetch_second(self.at);
-        self.at = self.at.wrapping_add(self.stride);
-        self.left = self.left.wrapping_sub(1);
-        if self.left == 0 {
-            self.turn();
-        }
+        self.next();
     }
 }
-
 impl<T: Real> WithLanes<T> for Tiles<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {

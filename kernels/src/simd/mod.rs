@@ -237,6 +237,18 @@ pub fn prefetch_second(p: *const u8) {
     let _ = p;
 }
 
+/// As [`prefetch`], for memory that will be written.
+#[inline(always)]
+pub fn prefetch_write(p: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `prefetch`.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(p as *const i8)
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
 /// Bytes of a cache line.
 pub const CACHE_LINE: usize = 64;
 

@@ -7,7 +7,7 @@ use super::{ChannelOrder, Conv};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::{NextRows, Tiles};
+use crate::gemm::tile::{NextResults, NextRows, Tiles};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
@@ -89,6 +89,10 @@ impl<T: Real> Pointwise<'_, T> {
 
     fn source(&self) -> PointSource<T> {
         PointSource { first: self.source, image: self.images[0], channels: self.channels, points: self.points }
+    }
+
+    fn results(&self) -> PointSource<T> {
+        PointSource { first: self.result, image: self.images[1], channels: self.made, points: self.points }
     }
 
     /// Numbers that a task works in: a panel of the source, and of results that do not lie side by side.
@@ -254,11 +258,11 @@ impl<T: Real> PointPanels<'_, T> {
         }
     }
 
-    /// The points of the panel after `p`, or of `p` itself where it is the task's last one.
+    /// The points and the results of the panel after `p`, or of `p` itself where it is the task's last one.
     #[inline(always)]
-    fn next<L: Lanes<T>>(&self, p: usize) -> NextRows {
-        let next = (p + 1).min(self.panels.end - 1) * 2 * L::N;
-        self.c.source().ahead(next, 2 * L::N)
+    fn next<L: Lanes<T>>(&self, p: usize) -> (NextRows, NextResults) {
+        let (at, many) = ((p + 1).min(self.panels.end - 1) * 2 * L::N, 2 * L::N);
+        (self.c.source().ahead(at, many), NextResults(self.c.results().ahead(at, many)))
     }
 
     /// A panel of points that lie side by side, from `first` on.
