@@ -9,6 +9,7 @@ use crate::array::scratch;
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::simd;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
 
 /// Rows of B in a block.
@@ -20,6 +21,11 @@ const TILES: usize = 28;
 /// Multiplications that are worth a task, and numbers to pack.
 const TASK: usize = 1 << 20;
 const PACK: usize = 1 << 15;
+/// Columns between a packed tile of A and the next one: without them the same places of tiles would meet in few of the cache's sets,
+/// and whole vectors could not be written where a column ends.
+const APART: usize = 16;
+/// Columns that A is read ahead, where they lie far apart.
+const SOON: isize = 8;
 /// Bytes of a B that is read where it lies, or rows of A.
 const SMALL: usize = 64 << 10;
 const FEW: usize = 12;
@@ -42,8 +48,8 @@ impl<T: Real> Choose<T> for Packed<T> {
     fn with<L: Lanes<T>>(self) {
         let Packed { p, output, shared } = self;
         // A thread keeps what is packed at a time: no more than that, and at least a block of rows and columns.
-        let room = scratch::KEEP / size_of::<T>() / DEPTH;
         let packs_a = !rows_in_order(p.a);
+        let room = scratch::KEEP / size_of::<T>() / if packs_a { DEPTH + APART } else { DEPTH };
         let rows = if packs_a { room / 2 / ROWS * ROWS } else { p.m };
         let is_own = p.m.min(rows).div_ceil(ROWS) <= TILES;
         let columns = if is_own { p.n } else { (room - if packs_a { rows } else { 0 }) / 64 * 64 };
@@ -122,7 +128,7 @@ impl<T: Real> Blocks<T> {
     fn new<L: Lanes<T>>(p: GemmProduct<T>, output: Output, shared: bool) -> Self {
         let (depths, all) = (Cut::at_most(p.k, DEPTH), p.n.div_ceil(L::N));
         let is_small = p.m <= FEW || p.k.saturating_mul(p.n * size_of::<T>()) <= SMALL;
-        let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * depths.size(0)) };
+        let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * (depths.size(0) + APART)) };
         let (tiles, panels) = (Cut::at_most(p.m, ROWS), Cut::at_most(all, vectors::<T, L>()));
         let place = match rows_in_order(p.b) && p.n.is_multiple_of(L::N) && is_small {
             true => PanelPlace::InPlace,
@@ -131,6 +137,11 @@ impl<T: Real> Blocks<T> {
         };
         let b_size = if place == PanelPlace::Shared { all * L::N * depths.size(0) } else { 0 };
         Blocks { p, output, shared, depths, tiles, panels, place, a_size, b_size }
+    }
+
+    /// Numbers between the packed rows of A.
+    fn a_depth(&self) -> usize {
+        self.depths.size(0) + APART
     }
 
     fn share(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
@@ -238,7 +249,7 @@ impl<T: Real> Blocks<T> {
         let n = width.min(self.p.n - column);
         let (x, x_row) = match self.a_size {
             0 => (a.data.wrapping_offset(row as isize * a.rs + from), Some(a.rs as usize)),
-            _ => (packed.add(row * self.depths.size(0)).0.cast_const(), None),
+            _ => (packed.add(row * self.a_depth()).0.cast_const(), None),
         };
         let c = Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c };
         let adds = self.output == Output::Accumulate;
@@ -276,7 +287,8 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (p, depths) = (&self.all.p, self.all.depths);
-        let (first, depth, largest) = (depths.start(self.k) as isize, depths.size(self.k), depths.size(0));
+        let (first, depth) = (depths.start(self.k) as isize, depths.size(self.k));
+        let apart = if self.of_a { self.all.a_depth() } else { depths.size(0) };
         if self.of_a && p.a.rs == 1 {
             // SAFETY: as below.
             return unsafe { self.lay_columns::<L>(depth) };
@@ -291,7 +303,7 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
                 (p.b, start, width, width.min(p.n - start))
             };
             let from = s.data.wrapping_offset(first * s.rs + start as isize * s.cs);
-            let to = self.to.add(start * largest).0;
+            let to = self.to.add(start * apart).0;
             // SAFETY: rows and columns are in A and B, and the packed ones this task's.
             unsafe { lay::<T, L>(Side { data: from, ..s }, depth, n, to, width) }
         }
@@ -304,22 +316,23 @@ impl<T: Real> PackJob<'_, T> {
     #[inline(always)]
     unsafe fn lay_columns<L: Lanes<T>>(&self, depth: usize) {
         let (a, all) = (&self.all.p.a, self.all);
-        let (first, largest, row) = (all.depths.start(self.k), all.depths.size(0), all.tiles.start(self.from));
+        let (first, apart, row) = (all.depths.start(self.k), all.a_depth(), all.tiles.start(self.from));
+        let bytes = (all.tiles.start(self.end) - row) * size_of::<T>();
         let last = all.tiles.size(all.tiles.pieces - 1);
         // Tiles of one row more come before the others.
         let longer = (all.tiles.n - last * all.tiles.pieces).clamp(self.from, self.end);
         for k in 0..depth {
             let from = a.data.wrapping_offset((first + k) as isize * a.cs).wrapping_add(row);
+            let later = from.wrapping_offset(SOON * a.cs).cast::<u8>();
+            (0..bytes).step_by(simd::CACHE_LINE).for_each(|at| simd::prefetch(later.wrapping_add(at)));
             let mut done = 0;
             for (tiles, rows) in [(self.from..longer, last + 1), (longer..self.end, last)] {
                 for _ in tiles {
-                    let to = self.to.add((row + done) * largest + k * rows).0;
+                    let to = self.to.add((row + done) * apart + k * rows).0;
                     for j in (0..rows).step_by(L::N) {
-                        // SAFETY: the numbers are in A's column, and the packed ones this task's.
-                        unsafe {
-                            let some = L::mask(0, L::N.min(rows - j));
-                            L::store_masked(to.add(j), some, L::load_masked(from.add(done + j), some));
-                        }
+                        // SAFETY: the numbers are in A's column, and the packed ones this task's; what is written beyond the rows
+                        // is where the next column comes, or between the tiles.
+                        unsafe { L::store(to.add(j), L::load_part(from.add(done + j), L::N.min(rows - j))) }
                     }
                     done += rows;
                 }

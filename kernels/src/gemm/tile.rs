@@ -37,24 +37,11 @@ impl Ahead for () {
     fn fetch(&mut self) {}
 }
 
-/// Two things at a time.
-impl<A: Ahead, B: Ahead> Ahead for (A, B) {
+impl Ahead for [NextRows; 2] {
     #[inline(always)]
     fn fetch(&mut self) {
-        self.0.fetch();
-        self.1.fetch();
-    }
-}
-
-/// Rows that will be written.
-#[derive(Clone, Copy)]
-pub struct NextResults(pub NextRows);
-
-impl Ahead for NextResults {
-    #[inline(always)]
-    fn fetch(&mut self) {
-        simd::prefetch_write(self.0.at);
-        self.0.next();
+        self[0].fetch();
+        self[1].fetch();
     }
 }
 
@@ -66,6 +53,7 @@ pub struct NextRows {
     rows: usize,
     left: usize,
     lines: usize,
+    written: bool,
 }
 
 impl NextRows {
@@ -74,11 +62,21 @@ impl NextRows {
         let lines = (n * size_of::<T>()).div_ceil(simd::CACHE_LINE);
         // A row that does not begin with a line reaches into one more.
         let lines = lines + usize::from(first.addr() % simd::CACHE_LINE > 0);
-        NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines }
+        NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines, written: false }
+    }
+
+    /// The same rows, which will be written.
+    pub fn written(self) -> NextRows {
+        NextRows { written: true, ..self }
     }
 
     #[inline(always)]
-    fn next(&mut self) {
+    fn fetch(&mut self) {
+        if self.written {
+            simd::prefetch_write(self.at);
+        } else {
+            simd::prefetch_second(self.at);
+        }
         self.at = self.at.wrapping_add(self.stride);
         self.left = self.left.wrapping_sub(1);
         if self.left == 0 {
@@ -98,13 +96,17 @@ impl NextRows {
     }
 }
 
-impl Ahead for NextRows {
+/// Tiles, and what they bring into the cache.
+pub struct TilesAhead<'a, T>(pub Tiles<'a, T>, pub &'a mut [NextRows; 2]);
+
+impl<T: Real> WithLanes<T> for TilesAhead<'_, T> {
     #[inline(always)]
-    fn fetch(&mut self) {
-        simd::prefetch_second(self.at);
-        self.next();
+    unsafe fn call<L: Lanes<T>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.call_with::<L, _>(self.1) }
     }
 }
+
 impl<T: Real> WithLanes<T> for Tiles<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
@@ -117,7 +119,7 @@ impl<T: Real> Tiles<'_, T> {
     /// # Safety
     /// As [`WithLanes::call`].
     #[inline(always)]
-    pub unsafe fn call_with<L: Lanes<T>, A: Ahead>(self, ahead: &mut A) {
+    unsafe fn call_with<L: Lanes<T>, A: Ahead>(self, ahead: &mut A) {
         // SAFETY: the caller's promise.
         unsafe { if self.vectors == 2 { self.split::<L, A, 2>(ahead) } else { self.split::<L, A, 1>(ahead) } }
     }

@@ -59,7 +59,11 @@ pub struct TileProgram<T> {
 }
 
 const MIN_PARALLEL: usize = 1 << 17;
+/// Elements of a task, which begins by filling the tiles of numbers: at least, and how many times that at most where
+/// each thread has so many tasks.
 const CHUNK: usize = 1 << 14;
+const LARGE: usize = 8;
+const TASKS: usize = 8;
 
 impl<T: SimdReal> TileProgram<T> {
     /// Compiles the values `outputs` of `ssa`, whose inputs are numbered below `inputs`.
@@ -88,9 +92,9 @@ impl<T: SimdReal> TileProgram<T> {
             unsafe { run.range(0, n) };
             return;
         }
-        let run = &run;
+        let (run, chunk) = (&run, CHUNK * (n / (CHUNK * TASKS * pool::num_threads())).clamp(1, LARGE));
         // SAFETY: the caller's promise; chunks do not overlap.
-        pool::run(n.div_ceil(CHUNK), &move |i| unsafe { run.range(i * CHUNK, n.min((i + 1) * CHUNK)) });
+        pool::run(n.div_ceil(chunk), &move |i| unsafe { run.range(i * chunk, n.min((i + 1) * chunk)) });
     }
 
     /// Runs over elements `from .. to` on this thread, for callers that divide the work themselves.

@@ -47,10 +47,11 @@ impl<T: SimdReal> TileRun<'_, T> {
             unsafe {
                 let mut places = self.places(base, tile, from);
                 self.prepare(&places.of, tile.min(to - from));
+                let direct = places.is_direct(p);
                 let mut at = from;
                 while at < to {
                     let len = tile.min(to - at);
-                    if places.is_direct(p) {
+                    if direct {
                         self.execute(&places, tile, len);
                     } else {
                         self.load(&mut places, at, len);

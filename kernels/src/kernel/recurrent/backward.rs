@@ -226,16 +226,16 @@ impl Recurrent {
         let product = |g: &Data, rows: usize, h: Matrix, output: Output| {
             matmul(1, Matrix::rows(g, rows, n, columns).t(), h, y, output)
         };
-        product(&started, self.batch, Matrix::new(&s.h, self.batch, hidden), Output::Write)?;
         let rest = self.steps - 1;
-        if rest == 0 {
-            return Ok(());
+        if rest > 0 {
+            // The states before the other steps are the outputs of all but the last one.
+            let (to, from) = if s.direction == 0 { (1, 0) } else { (0, 1) };
+            let first = from * self.batch * wide + s.direction * hidden;
+            let states = s.out.within(first, s.out.len() - first);
+            let states = Matrix::rows(&states, rest * self.batch, hidden, wide);
+            product(&sums(to, rest), rest * self.batch, states, Output::Write)?;
         }
-        // The states before the other steps are the outputs of all but the last one.
-        let (to, from) = if s.direction == 0 { (1, 0) } else { (0, 1) };
-        let first = from * self.batch * wide + s.direction * hidden;
-        let states = s.out.within(first, s.out.len() - first);
-        let states = Matrix::rows(&states, rest * self.batch, hidden, wide);
-        product(&sums(to, rest), rest * self.batch, states, Output::Accumulate)
+        let output = if rest > 0 { Output::Accumulate } else { Output::Write };
+        product(&started, self.batch, Matrix::new(&s.h, self.batch, hidden), output)
     }
 }

@@ -10,7 +10,7 @@ use super::{Cell, LayerWeight, Recurrent};
 use crate::array::{Data, scratch};
 use crate::dtype::Real;
 use crate::error::Result;
-use crate::gemm::tile::Tiles;
+use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool;
 use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
@@ -111,11 +111,9 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
         let data = |data: &Data| SendPtr::of(data.as_slice::<T>());
         let (h0, out, all) = (data(&s.h), data(&s.out).add(s.direction * hidden), data(&s.gates));
         let (c0, extra) = (s.c0.as_ref().map(data), s.extra.as_ref().map(data));
-        let state_bias = s.state_bias.as_ref().map(data);
+        let [bias, state_bias] = [&s.bias, &s.state_bias].map(|b| b.as_ref().map(data));
         let tables = [distances(hidden, 1), distances(batch, hidden), distances(batch, wide)];
         let [off, lane0, lane]: [&[isize]; 3] = tables.each_ref().map(|t| &**t);
-        let zeros = scratch::Scratch::filled(width, T::ZERO);
-        let zeros: &[T] = &zeros;
         for i in self.range {
             let time = c.time(s.direction, i);
             let before = i.checked_sub(1).map(|i| c.time(s.direction, i));
@@ -126,6 +124,7 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
                 h,
                 c: before.map_or(c0.map(|c0| Rows(c0, hidden)), extra_at),
                 extra: extra_at(time),
+                bias: bias.map(|b| Rows(b, 0)),
                 state_bias: state_bias.map(|b| Rows(b, 0)),
                 out: Rows(out.add(time * batch * wide), wide),
             };
@@ -134,8 +133,11 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
                 let first = task * width;
                 let chunk = HiddenUnits { cell: c.cell, batch, hidden, first, n: width.min(hidden - first), width };
                 let size = batch * width;
-                scratch::with((gates + 1) * size, |block: &mut [T]| {
+                scratch::with((gates + 1) * size + width, |block: &mut [T]| {
+                    let (block, begin) = block.split_at_mut((gates + 1) * size);
                     for gate in 0..gates {
+                        // SAFETY: there is a bias for each unit.
+                        unsafe { chunk.begin(begin, step.bias, gate) }
                         let panel = &self.panels[(task * gates + gate) * hidden * width..][..hidden * width];
                         let tiles = Tiles {
                             x: step.h.0.0,
@@ -144,14 +146,16 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
                             w: panel.as_ptr(),
                             w_stride: width,
                             vectors: width / L::N,
-                            init: zeros.as_ptr(),
+                            init: begin.as_ptr(),
                             init_stride: 0,
                             out: block[gate * size..].as_mut_ptr(),
                             out_stride: width,
                         };
+                        let products = step.gates.ahead(gate * hidden + first, batch, width);
+                        let states = step.c.unwrap_or(step.h).ahead(first, batch, width);
                         // SAFETY: the tables reach the state's elements, which no task of this step writes; the panel has a row for
                         // each of them, and the block one for each sample.
-                        unsafe { L::enter(tiles) }
+                        unsafe { L::enter(TilesAhead(tiles, &mut [products.written(), states])) }
                     }
                     // SAFETY: the arrays have the sizes of the layer; each task has columns of its own.
                     unsafe { L::enter(GatesForward { units: &chunk, block, step: &step }) }
@@ -214,7 +218,7 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
             }
         }
         // The gradient of the state before a step, by the gradients of the step's sums.
-        let product = |task: usize, time: Option<usize>, gh: &mut [T], carried: &[T]| {
+        let product = |task: usize, time: Option<usize>, gh: &mut [T], carried: &[T], mut next: [NextRows; 2]| {
             let Some(time) = time else { return gh.copy_from_slice(carried) };
             let tiles = Tiles {
                 x: sums.add(time * batch * columns).0,
@@ -229,7 +233,15 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
                 out_stride: width,
             };
             // SAFETY: the tables reach the gradients of a step, which no task writes now; panel and pieces have their rows.
-            unsafe { L::enter(tiles) }
+            unsafe { L::enter(TilesAhead(tiles, &mut next)) }
+        };
+        // What a task reads and writes in a step; rows of all gates lie side by side.
+        let steps = |task: usize, time: usize| {
+            let at = |rows: SendPtr<T>, gates: usize| {
+                let first = rows.add(time * batch * gates * hidden + task * width).0.cast_const();
+                NextRows::new(first, hidden, batch * gates, width.min(hidden))
+            };
+            [at(all, gates), at(sums, c.cell.biases()).written()]
         };
         for i in (0..c.steps).rev() {
             let time = c.time(s.direction, i);
@@ -248,7 +260,7 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
                 let (carried, rest) = piece(task).split_at_mut(size);
                 let (gc, rest) = rest.split_at_mut(size);
                 let (gh, room) = rest.split_at_mut(size);
-                product(task, behind, gh, carried);
+                product(task, behind, gh, carried, steps(task, time));
                 // SAFETY: as forward.
                 unsafe { L::enter(GatesBackward { units: &chunk(task), step: &step, gh, carried, gc, room }) }
             });
@@ -257,7 +269,7 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
         share(tasks, work, &|task| {
             let (carried, rest) = piece(task).split_at_mut(size);
             let (gc_own, rest) = rest.split_at_mut(size);
-            product(task, first, &mut rest[..size], carried);
+            product(task, first, &mut rest[..size], carried, steps(task, first.unwrap_or(0)));
             // SAFETY: as above.
             unsafe {
                 chunk(task).write(&rest[..size], gh);

@@ -21,9 +21,11 @@ pub(super) struct ForwardSteps<'a> {
     /// States before the first step.
     pub(super) h: Data,
     pub(super) c0: Option<Data>,
+    /// The bias of the gates, which only kernels of the host add.
+    pub(super) bias: Option<Data>,
     /// The bias of the state's part of n.
     pub(super) state_bias: Option<Data>,
-    /// The products of the inputs, and bias, which become the gates: of the times from `first_time` on.
+    /// The products of the inputs, on a GPU with their bias, which become the gates: of the times from `first_time` on.
     pub(super) gates: Data,
     pub(super) first_time: usize,
     /// Numbers beside the gates, and how far one time's are from the next one's: 0 if they take each other's place.
@@ -93,6 +95,7 @@ impl Recurrent {
             weight: &weight,
             h: self.state_of(&inputs[1], layer, direction),
             c0: self.cell.has_c().then(|| self.state_of(&inputs[2], layer, direction)),
+            bias: bias.as_ref().filter(|_| place == Place::Host).map(|b| part(b, 0, self.gate_rows())),
             state_bias: bias.as_ref().filter(|b| b.len() > self.gate_rows()).map(|b| b.after(self.gate_rows())),
             gates: Data::new_at(place, dtype, band * each)?,
             first_time: 0,
@@ -106,7 +109,7 @@ impl Recurrent {
         for from in (0..if is_empty { 0 } else { self.steps }).step_by(band.max(1)) {
             let to = self.steps.min(from + band);
             steps.first_time = self.time(direction, from).min(self.time(direction, to - 1));
-            self.input_products(&weight, bias.as_ref(), x, &steps, to - from)?;
+            self.input_products(&weight, bias.as_ref().filter(|_| steps.bias.is_none()), x, &steps, to - from)?;
             match &panels {
                 Some(panels) => with_real!(dtype, T => cpu::forward::<T>(&steps, panels, from..to)),
                 None => cuda::forward(&steps, from..to)?,

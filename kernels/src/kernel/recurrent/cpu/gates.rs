@@ -2,6 +2,7 @@
 
 use super::super::Cell;
 use crate::expr::op::Unary;
+use crate::gemm::tile::NextRows;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Lanes, WithLanes};
 use crate::simd::{self, SimdReal};
@@ -31,6 +32,7 @@ pub(super) struct CellForward<T> {
     pub(super) h: Rows<T>,
     pub(super) c: Option<Rows<T>>,
     pub(super) extra: Option<Rows<T>>,
+    pub(super) bias: Option<Rows<T>>,
     pub(super) state_bias: Option<Rows<T>>,
     pub(super) out: Rows<T>,
 }
@@ -46,6 +48,13 @@ pub(super) struct CellBackward<T> {
     pub(super) g_out: Option<Rows<T>>,
     /// Becomes the gradients of the sums in the gates.
     pub(super) sums: Rows<T>,
+}
+
+impl<T> Rows<T> {
+    /// `n` numbers of each of `rows` rows from number `first` on.
+    pub(super) fn ahead(self, first: usize, rows: usize, n: usize) -> NextRows {
+        NextRows::new(self.0.add(first).0.cast_const(), self.1, rows, n)
+    }
 }
 
 fn map<T: SimdReal>(op: Unary, x: &mut [T]) {
@@ -79,10 +88,10 @@ impl HiddenUnits {
     /// # Safety
     /// As `row`.
     #[inline(always)]
-    pub(super) unsafe fn read<T: Copy>(&self, block: &mut [T], rows: Rows<T>) {
+    pub(super) unsafe fn read<T: SimdReal>(&self, block: &mut [T], rows: Rows<T>) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
             // SAFETY: the caller's promise.
-            to[..self.n].copy_from_slice(unsafe { self.row(rows, 0, b) });
+            unsafe { copy(&mut to[..self.n], self.row(rows, 0, b)) }
         }
     }
 
@@ -91,16 +100,28 @@ impl HiddenUnits {
     /// # Safety
     /// As `row`.
     #[inline(always)]
-    pub(super) unsafe fn write<T: Copy>(&self, block: &[T], rows: Rows<T>) {
+    pub(super) unsafe fn write<T: SimdReal>(&self, block: &[T], rows: Rows<T>) {
         // SAFETY: the caller's promise.
         unsafe { self.write_gate(block, rows, 0) }
     }
 
     #[inline(always)]
-    unsafe fn write_gate<T: Copy>(&self, block: &[T], rows: Rows<T>, gate: usize) {
+    unsafe fn write_gate<T: SimdReal>(&self, block: &[T], rows: Rows<T>, gate: usize) {
         for (b, from) in block.chunks_exact(self.width).enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { self.row_mut(rows, gate, b) }.copy_from_slice(&from[..self.n]);
+            unsafe { copy(self.row_mut(rows, gate, b), &from[..self.n]) }
+        }
+    }
+
+    /// What the sums of a gate begin with: its bias, but where the state's part is a sum of its own; zeros beside the units.
+    ///
+    /// # Safety
+    /// As `row`.
+    pub(super) unsafe fn begin<T: SimdReal>(&self, sums: &mut [T], bias: Option<Rows<T>>, gate: usize) {
+        sums.fill(T::ZERO);
+        if let Some(bias) = bias.filter(|_| self.cell != Cell::Gru || gate < 2) {
+            // SAFETY: the caller's promise.
+            sums[..self.n].copy_from_slice(unsafe { self.row(bias, gate, 0) });
         }
     }
 
@@ -108,11 +129,21 @@ impl HiddenUnits {
     #[inline(always)]
     unsafe fn add<T: SimdReal>(&self, block: &mut [T], rows: Rows<T>, gate: usize) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
+            let to = to.as_mut_ptr();
             // SAFETY: the caller's promise.
-            let from = unsafe { self.row(rows, gate, b) };
-            to.iter_mut().zip(from).for_each(|(to, v)| *to += *v);
+            unsafe {
+                let from = self.row(rows, gate, b).as_ptr();
+                side_by_side(self.n, [to.cast_const(), from], [to], |[to, v]| [to + v]);
+            }
         }
     }
+}
+
+/// A row of few numbers, for which a call of the system's would take longer.
+#[inline(always)]
+unsafe fn copy<T: SimdReal>(to: &mut [T], from: &[T]) {
+    // SAFETY: both have that many.
+    unsafe { side_by_side(to.len().min(from.len()), [from.as_ptr()], [to.as_mut_ptr()], |v| v) }
 }
 
 /// The gates and the state of a step. `block` has the products of the state for each gate, and room for one more.
@@ -160,11 +191,15 @@ unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>
     let (Some(before), Some(after)) = (s.c, s.extra) else { return };
     // SAFETY: the caller's promise.
     unsafe {
-        (0..4).for_each(|gate| c.add(&mut block[gate * size..][..size], s.gates, gate));
+        for gate in 0..4 {
+            c.add(&mut block[gate * size..][..size], s.gates, gate);
+        }
         map(Unary::Sigmoid, &mut block[..2 * size]);
         map(Unary::Tanh, &mut block[2 * size..3 * size]);
         map(Unary::Sigmoid, &mut block[3 * size..4 * size]);
-        (0..4).for_each(|gate| c.write_gate(&block[gate * size..][..size], s.gates, gate));
+        for gate in 0..4 {
+            c.write_gate(&block[gate * size..][..size], s.gates, gate);
+        }
         let (gates, state) = block.split_at_mut(4 * size);
         let [i, f, n, o] = [0, 1, 2, 3].map(|g| &gates[g * size..][..size]);
         c.read(state, before);
@@ -172,7 +207,7 @@ unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>
         side_by_side(size, [from[0], from[1], from[2], to], [to], |[f, i, n, c]| [f * c + i * n]);
         c.write(state, after);
         map(Unary::Tanh, state);
-        state.iter_mut().zip(o).for_each(|(h, &o)| *h = o * *h);
+        side_by_side(size, [state.as_ptr(), o.as_ptr()], [state.as_mut_ptr()], |[tanh, o]| [o * tanh]);
         c.write(state, s.out);
     }
 }
@@ -183,7 +218,9 @@ unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>)
     let Some(extra) = s.extra else { return };
     // SAFETY: the caller's promise.
     unsafe {
-        (0..2).for_each(|gate| c.add(&mut block[gate * size..][..size], s.gates, gate));
+        for gate in 0..2 {
+            c.add(&mut block[gate * size..][..size], s.gates, gate);
+        }
         map(Unary::Sigmoid, &mut block[..2 * size]);
         let (gates, h) = block.split_at_mut(3 * size);
         let (r, rest) = gates.split_at_mut(size);
@@ -192,8 +229,11 @@ unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>)
             c.add(n, bias, 0);
         }
         c.write(n, extra);
-        n.iter_mut().zip(&*r).for_each(|(n, &r)| *n = r * *n);
+        side_by_side(size, [n.as_ptr(), r.as_ptr()], [n.as_mut_ptr()], |[n, r]| [r * n]);
         c.add(n, s.gates, 2);
+        if let Some(bias) = s.bias {
+            c.add(n, bias, 2);
+        }
         map(Unary::Tanh, n);
         c.write_gate(r, s.gates, 0);
         c.write_gate(z, s.gates, 1);
@@ -232,7 +272,9 @@ impl<T: SimdReal> WithLanes<T> for GatesBackward<'_, T> {
             match c.cell {
                 Cell::Tanh | Cell::Relu => {
                     carried.fill(T::ZERO);
-                    (0..c.batch).for_each(|b| simple_backward(c, s, b, &gh[b * c.width..]));
+                    for b in 0..c.batch {
+                        simple_backward(c, s, b, &gh[b * c.width..]);
+                    }
                 }
                 Cell::Lstm => {
                     carried.fill(T::ZERO);
@@ -244,10 +286,12 @@ impl<T: SimdReal> WithLanes<T> for GatesBackward<'_, T> {
                         lstm_backward(c, s, b, &gh[at..], &room[at..], &mut gc[at..]);
                     }
                 }
-                Cell::Gru => (0..c.batch).for_each(|b| {
-                    let at = b * c.width;
-                    gru_backward(c, s, b, &gh[at..], &mut carried[at..]);
-                }),
+                Cell::Gru => {
+                    for b in 0..c.batch {
+                        let at = b * c.width;
+                        gru_backward(c, s, b, &gh[at..], &mut carried[at..]);
+                    }
+                }
             }
         }
     }

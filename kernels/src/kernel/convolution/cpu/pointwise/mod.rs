@@ -7,7 +7,7 @@ use super::{ChannelOrder, Conv};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::{NextResults, NextRows, Tiles};
+use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
@@ -251,7 +251,7 @@ impl<T: Real> PointPanels<'_, T> {
             let (x, w) = (c.w.0.cast_const(), self.panel.as_ptr());
             let (off, lane) = (self.off, self.lane);
             let tiles = Tiles { x, off, lane, w, w_stride: width, vectors: 2, init, init_stride, out, out_stride };
-            tiles.call_with::<L, _>(&mut self.next::<L>(p));
+            L::enter(TilesAhead(tiles, &mut self.next::<L>(p)));
             if !whole {
                 self.move_results::<L>(at, many, |result, sums, n| result.copy_from_nonoverlapping(sums, n));
             }
@@ -260,9 +260,9 @@ impl<T: Real> PointPanels<'_, T> {
 
     /// The points and the results of the panel after `p`, or of `p` itself where it is the task's last one.
     #[inline(always)]
-    fn next<L: Lanes<T>>(&self, p: usize) -> (NextRows, NextResults) {
+    fn next<L: Lanes<T>>(&self, p: usize) -> [NextRows; 2] {
         let (at, many) = ((p + 1).min(self.panels.end - 1) * 2 * L::N, 2 * L::N);
-        (self.c.source().ahead(at, many), NextResults(self.c.results().ahead(at, many)))
+        [self.c.source().ahead(at, many), self.c.results().ahead(at, many).written()]
     }
 
     /// A panel of points that lie side by side, from `first` on.

@@ -7,7 +7,7 @@ use super::{PointSource, TASK, runs};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::Tiles;
+use crate::gemm::tile::{Tiles, TilesAhead};
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_or_add};
@@ -171,16 +171,17 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
                 let (b_next, p_next) = if p + 1 < panels { (b, p + 1) } else { (later, 0) };
                 let next =
                     made.part((self.group * cut.panels + p_next) * wide, wide).ahead(b_next * cut.points, cut.points);
-                let mut ahead = (next, x_later);
+                let mut ahead = [next, x_later];
                 // SAFETY: as above; the panel's sums have a row for each channel.
                 unsafe {
                     self.turn::<L>(b * cut.points, points, first);
                     let (x, w, lane, off) = (self.copy.as_ptr(), self.rows.as_ptr(), self.lane, &off[..points]);
                     let (init, init_stride, out, out_stride) = (sums.cast_const(), wide, sums, wide);
-                    Tiles { x, off, lane, w, w_stride: wide, vectors: 2, init, init_stride, out, out_stride }
-                        .call_with::<L, _>(&mut ahead);
+                    let tiles =
+                        Tiles { x, off, lane, w, w_stride: wide, vectors: 2, init, init_stride, out, out_stride };
+                    L::enter(TilesAhead(tiles, &mut ahead));
                 }
-                x_later = ahead.1;
+                x_later = ahead[1];
             }
         }
     }
