@@ -3,6 +3,7 @@
 //! the inner dimension, whatever the pieces.
 
 use super::strip::{Edge, EdgeJob, EdgeStep, ProductTile};
+use super::tile::NextRows;
 use super::{Dest, GemmProduct, Side};
 use crate::array::Output;
 use crate::array::scratch;
@@ -258,8 +259,10 @@ impl<T: Real> Blocks<T> {
         // What earlier blocks gave begins the sums, but where C's old numbers are among it.
         let begun = k > 0 && !adds;
         let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (zeros.as_ptr(), 0) };
+        let next = NextRows::new(out.wrapping_add(rows * out_stride).cast_const(), out_stride, rows, width).written();
         let edge = Edge { sums: sums.as_mut_ptr(), width, n, rows, c };
-        let strip = ProductTile { x, x_row, rows, depth, w, w_stride, vectors, init, init_stride, out, out_stride };
+        let strip =
+            ProductTile { x, x_row, rows, depth, w, w_stride, vectors, init, init_stride, out, out_stride, next };
         // SAFETY: the caller's promise.
         unsafe {
             if begun && !in_place {

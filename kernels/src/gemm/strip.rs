@@ -1,6 +1,7 @@
 //! The inner loop of matrix products: a tile of sums, and what goes between it and C where it is no whole tile.
 
 use super::Dest;
+use super::tile::{Ahead, NextRows};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
@@ -18,6 +19,8 @@ pub(super) struct ProductTile<T> {
     pub(super) init_stride: usize,
     pub(super) out: *mut T,
     pub(super) out_stride: usize,
+    /// What the next tile writes.
+    pub(super) next: NextRows,
 }
 
 impl<T: Real> WithLanes<T> for ProductTile<T> {
@@ -56,8 +59,9 @@ impl<T: Real> ProductTile<T> {
                     acc[p][v] = L::load(self.init.add(p * self.init_stride + v * L::N));
                 }
             }
-            let (mut x, mut w) = (self.x, self.w);
+            let (mut x, mut w, mut next) = (self.x, self.w, self.next);
             for _ in 0..self.depth {
+                next.fetch();
                 let mut row = [L::splat(T::ZERO); V];
                 for v in 0..V {
                     row[v] = L::load(w.add(v * L::N));

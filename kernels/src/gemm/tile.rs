@@ -70,6 +70,19 @@ impl NextRows {
         NextRows { written: true, ..self }
     }
 
+    /// From the last row to the first one, a line further; to no more than the last line again where that was all.
+    fn turn(&mut self) {
+        self.lines = self.lines.saturating_sub(1);
+        if self.lines == 0 {
+            (self.left, self.stride) = (usize::MAX, 0);
+        } else {
+            self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(simd::CACHE_LINE);
+            self.left = self.rows;
+        }
+    }
+}
+
+impl Ahead for NextRows {
     #[inline(always)]
     fn fetch(&mut self) {
         if self.written {
@@ -81,17 +94,6 @@ impl NextRows {
         self.left = self.left.wrapping_sub(1);
         if self.left == 0 {
             self.turn();
-        }
-    }
-
-    /// From the last row to the first one, a line further; to no more than the last line again where that was all.
-    fn turn(&mut self) {
-        self.lines = self.lines.saturating_sub(1);
-        if self.lines == 0 {
-            (self.left, self.stride) = (usize::MAX, 0);
-        } else {
-            self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(simd::CACHE_LINE);
-            self.left = self.rows;
         }
     }
 }
