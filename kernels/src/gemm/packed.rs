@@ -16,7 +16,7 @@ use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, tra
 /// Rows of B in a block.
 const DEPTH: usize = 384;
 /// Rows of a tile.
-const ROWS: usize = 6;
+pub(super) const ROWS: usize = 6;
 /// Tiles of a task: A's rows stay in the second-level cache.
 const TILES: usize = 28;
 /// Multiplications that are worth a task, and numbers to pack.

@@ -1,6 +1,7 @@
 //! The inner loop of matrix products: a tile of sums, and what goes between it and C where it is no whole tile.
 
 use super::Dest;
+use super::packed::ROWS;
 use super::tile::{Ahead, NextRows};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
@@ -61,7 +62,10 @@ impl<T: Real> ProductTile<T> {
             }
             let (mut x, mut w, mut next) = (self.x, self.w, self.next);
             for _ in 0..self.depth {
-                next.fetch();
+                // Tiles at the edges are few.
+                if P == ROWS {
+                    next.fetch();
+                }
                 let mut row = [L::splat(T::ZERO); V];
                 for v in 0..V {
                     row[v] = L::load(w.add(v * L::N));

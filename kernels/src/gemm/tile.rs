@@ -171,7 +171,10 @@ impl<T: Real> Tiles<'_, T> {
             let mut w = self.w;
             let mut next = *ahead;
             for &off in self.off {
-                next.fetch();
+                // Smaller tiles have no time for it, and are few.
+                if 2 * P >= L::ROWS {
+                    next.fetch();
+                }
                 let mut x = self.x.offset(off);
                 let mut row = [L::splat(T::ZERO); V];
                 for v in 0..V {

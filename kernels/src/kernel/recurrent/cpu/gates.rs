@@ -87,11 +87,10 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// As `row`.
-    #[inline(always)]
-    pub(super) unsafe fn read<T: SimdReal>(&self, block: &mut [T], rows: Rows<T>) {
+    pub(super) unsafe fn read<T: Copy>(&self, block: &mut [T], rows: Rows<T>) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { copy(&mut to[..self.n], self.row(rows, 0, b)) }
+            to[..self.n].copy_from_slice(unsafe { self.row(rows, 0, b) });
         }
     }
 
@@ -99,17 +98,34 @@ impl HiddenUnits {
     ///
     /// # Safety
     /// As `row`.
-    #[inline(always)]
-    pub(super) unsafe fn write<T: SimdReal>(&self, block: &[T], rows: Rows<T>) {
-        // SAFETY: the caller's promise.
-        unsafe { self.write_gate(block, rows, 0) }
-    }
-
-    #[inline(always)]
-    unsafe fn write_gate<T: SimdReal>(&self, block: &[T], rows: Rows<T>, gate: usize) {
+    pub(super) unsafe fn write<T: Copy>(&self, block: &[T], rows: Rows<T>) {
         for (b, from) in block.chunks_exact(self.width).enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { copy(self.row_mut(rows, gate, b), &from[..self.n]) }
+            unsafe { self.row_mut(rows, 0, b) }.copy_from_slice(&from[..self.n]);
+        }
+    }
+
+    /// As [`HiddenUnits::read`], inside `enter` of L: a call of the system's would take longer than a row of few numbers.
+    #[inline(always)]
+    unsafe fn load<T: SimdReal, L: Lanes<T>>(&self, block: &mut [T], rows: Rows<T>) {
+        for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = self.row(rows, 0, b);
+                copy::<T, L>(to.as_mut_ptr(), from.as_ptr(), self.n);
+            }
+        }
+    }
+
+    /// As [`HiddenUnits::write`], inside `enter` of L, to a gate.
+    #[inline(always)]
+    unsafe fn store<T: SimdReal, L: Lanes<T>>(&self, block: &[T], rows: Rows<T>, gate: usize) {
+        for (b, from) in block.chunks_exact(self.width).enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let to = self.row_mut(rows, gate, b);
+                copy::<T, L>(to.as_mut_ptr(), from.as_ptr(), self.n);
+            }
         }
     }
 
@@ -125,25 +141,45 @@ impl HiddenUnits {
         }
     }
 
-    /// Adds an array's numbers to a block.
+    /// Adds an array's numbers to a block, inside `enter` of L.
     #[inline(always)]
-    unsafe fn add<T: SimdReal>(&self, block: &mut [T], rows: Rows<T>, gate: usize) {
+    unsafe fn add<T: SimdReal, L: Lanes<T>>(&self, block: &mut [T], rows: Rows<T>, gate: usize) {
         for (b, to) in block.chunks_exact_mut(self.width).enumerate() {
-            let to = to.as_mut_ptr();
             // SAFETY: the caller's promise.
             unsafe {
-                let from = self.row(rows, gate, b).as_ptr();
-                side_by_side(self.n, [to.cast_const(), from], [to], |[to, v]| [to + v]);
+                let (from, to) = (self.row(rows, gate, b).as_ptr(), to.as_mut_ptr());
+                for at in (0..self.n).step_by(L::N) {
+                    let n = L::N.min(self.n - at);
+                    let sum = L::fma(L::load_part(from.add(at), n), L::splat(T::ONE), L::load_part(to.add(at), n));
+                    L::store_part(to.add(at), sum, n);
+                }
             }
         }
     }
 }
 
-/// A row of few numbers, for which a call of the system's would take longer.
+/// Copies `n` numbers, inside `enter` of L.
 #[inline(always)]
-unsafe fn copy<T: SimdReal>(to: &mut [T], from: &[T]) {
-    // SAFETY: both have that many.
-    unsafe { side_by_side(to.len().min(from.len()), [from.as_ptr()], [to.as_mut_ptr()], |v| v) }
+unsafe fn copy<T: SimdReal, L: Lanes<T>>(to: *mut T, from: *const T, n: usize) {
+    for at in (0..n).step_by(L::N) {
+        let n = L::N.min(n - at);
+        // SAFETY: the caller's promise.
+        unsafe { L::store_part(to.add(at), L::load_part(from.add(at), n), n) }
+    }
+}
+
+/// `x *= by`, inside `enter` of L.
+#[inline(always)]
+unsafe fn multiply<T: SimdReal, L: Lanes<T>>(x: &mut [T], by: &[T]) {
+    let (size, x, by) = (x.len().min(by.len()), x.as_mut_ptr(), by.as_ptr());
+    // SAFETY: both have that many; adding -0 changes nothing.
+    unsafe {
+        for at in (0..size).step_by(L::N) {
+            let n = L::N.min(size - at);
+            let product = L::fma(L::load_part(x.add(at), n), L::load_part(by.add(at), n), L::splat(-T::ZERO));
+            L::store_part(x.add(at), product, n);
+        }
+    }
 }
 
 /// The gates and the state of a step. `block` has the products of the state for each gate, and room for one more.
@@ -163,85 +199,85 @@ impl<T: SimdReal> WithLanes<T> for GatesForward<'_, T> {
         // SAFETY: the caller's promise.
         unsafe {
             match c.cell {
-                Cell::Tanh | Cell::Relu => simple(c, &mut block[..size], s),
-                Cell::Lstm => lstm(c, block, s),
-                Cell::Gru => gru(c, block, s),
+                Cell::Tanh | Cell::Relu => simple::<T, L>(c, &mut block[..size], s),
+                Cell::Lstm => lstm::<T, L>(c, block, s),
+                Cell::Gru => gru::<T, L>(c, block, s),
             }
         }
     }
 }
 
 #[inline(always)]
-unsafe fn simple<T: SimdReal>(c: &HiddenUnits, h: &mut [T], s: &CellForward<T>) {
+unsafe fn simple<T: SimdReal, L: Lanes<T>>(c: &HiddenUnits, h: &mut [T], s: &CellForward<T>) {
     // SAFETY: the caller's promise.
     unsafe {
-        c.add(h, s.gates, 0);
+        c.add::<T, L>(h, s.gates, 0);
         match c.cell {
             Cell::Relu => h.iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO }),
             _ => map(Unary::Tanh, h),
         }
-        c.write(h, s.gates);
-        c.write(h, s.out);
+        c.store::<T, L>(h, s.gates, 0);
+        c.store::<T, L>(h, s.out, 0);
     }
 }
 
 #[inline(always)]
-unsafe fn lstm<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
+unsafe fn lstm<T: SimdReal, L: Lanes<T>>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let (Some(before), Some(after)) = (s.c, s.extra) else { return };
     // SAFETY: the caller's promise.
     unsafe {
         for gate in 0..4 {
-            c.add(&mut block[gate * size..][..size], s.gates, gate);
+            c.add::<T, L>(&mut block[gate * size..][..size], s.gates, gate);
         }
         map(Unary::Sigmoid, &mut block[..2 * size]);
         map(Unary::Tanh, &mut block[2 * size..3 * size]);
         map(Unary::Sigmoid, &mut block[3 * size..4 * size]);
         for gate in 0..4 {
-            c.write_gate(&block[gate * size..][..size], s.gates, gate);
+            c.store::<T, L>(&block[gate * size..][..size], s.gates, gate);
         }
         let (gates, state) = block.split_at_mut(4 * size);
         let [i, f, n, o] = [0, 1, 2, 3].map(|g| &gates[g * size..][..size]);
-        c.read(state, before);
+        c.load::<T, L>(state, before);
         let (from, to) = ([f, i, n].map(<[T]>::as_ptr), state[..size].as_mut_ptr());
         side_by_side(size, [from[0], from[1], from[2], to], [to], |[f, i, n, c]| [f * c + i * n]);
-        c.write(state, after);
+        c.store::<T, L>(state, after, 0);
         map(Unary::Tanh, state);
-        side_by_side(size, [state.as_ptr(), o.as_ptr()], [state.as_mut_ptr()], |[tanh, o]| [o * tanh]);
-        c.write(state, s.out);
+        multiply::<T, L>(&mut state[..size], o);
+        c.store::<T, L>(state, s.out, 0);
     }
 }
 
 #[inline(always)]
-unsafe fn gru<T: SimdReal>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
+unsafe fn gru<T: SimdReal, L: Lanes<T>>(c: &HiddenUnits, block: &mut [T], s: &CellForward<T>) {
     let size = c.batch * c.width;
     let Some(extra) = s.extra else { return };
     // SAFETY: the caller's promise.
     unsafe {
         for gate in 0..2 {
-            c.add(&mut block[gate * size..][..size], s.gates, gate);
+            c.add::<T, L>(&mut block[gate * size..][..size], s.gates, gate);
         }
         map(Unary::Sigmoid, &mut block[..2 * size]);
         let (gates, h) = block.split_at_mut(3 * size);
         let (r, rest) = gates.split_at_mut(size);
         let (z, n) = rest.split_at_mut(size);
         if let Some(bias) = s.state_bias {
-            c.add(n, bias, 0);
+            c.add::<T, L>(n, bias, 0);
         }
-        c.write(n, extra);
-        side_by_side(size, [n.as_ptr(), r.as_ptr()], [n.as_mut_ptr()], |[n, r]| [r * n]);
-        c.add(n, s.gates, 2);
+        c.store::<T, L>(n, extra, 0);
+        multiply::<T, L>(n, r);
+        c.add::<T, L>(n, s.gates, 2);
         if let Some(bias) = s.bias {
-            c.add(n, bias, 2);
+            c.add::<T, L>(n, bias, 2);
         }
         map(Unary::Tanh, n);
-        c.write_gate(r, s.gates, 0);
-        c.write_gate(z, s.gates, 1);
-        c.write_gate(n, s.gates, 2);
-        c.read(h, s.h);
+        c.store::<T, L>(r, s.gates, 0);
+        c.store::<T, L>(z, s.gates, 1);
+        c.store::<T, L>(n, s.gates, 2);
+        c.load::<T, L>(h, s.h);
         let (from, to) = ([&*z, &*n].map(<[T]>::as_ptr), h[..size].as_mut_ptr());
         side_by_side(size, [from[0], from[1], to], [to], |[z, n, h]| [(T::ONE - z) * n + z * h]);
-        c.write(h, s.out);
+        c.store::<T, L>(h, s.out, 0);
     }
 }
 
@@ -267,7 +303,7 @@ impl<T: SimdReal> WithLanes<T> for GatesBackward<'_, T> {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(g) = s.g_out {
-                c.add(gh, g, 0);
+                c.add::<T, L>(gh, g, 0);
             }
             match c.cell {
                 Cell::Tanh | Cell::Relu => {
@@ -279,7 +315,7 @@ impl<T: SimdReal> WithLanes<T> for GatesBackward<'_, T> {
                 Cell::Lstm => {
                     carried.fill(T::ZERO);
                     let Some(state) = s.extra else { return };
-                    c.read(room, state);
+                    c.load::<T, L>(room, state);
                     map(Unary::Tanh, room);
                     for b in 0..c.batch {
                         let at = b * c.width;
