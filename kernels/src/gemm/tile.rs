@@ -61,7 +61,7 @@ impl NextRows {
     pub fn new<T>(first: *const T, stride: usize, rows: usize, n: usize) -> NextRows {
         let lines = (n * size_of::<T>()).div_ceil(simd::CACHE_LINE);
         // A row that does not begin with a line reaches into one more.
-        let lines = lines + usize::from(first.addr() % simd::CACHE_LINE > 0);
+        let lines = lines + usize::from(!first.addr().is_multiple_of(simd::CACHE_LINE));
         NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines, written: false }
     }
 
