@@ -54,6 +54,9 @@ def verdict(row: dict[str, Any]) -> str:
     judged = [(ratio(row, other), limit) for other, limit in row["limits"].items()]
     if row["ceiling"] is not None:
         judged.append((value(row, "nnrs"), row["ceiling"]))
+    if row["share"]:
+        found = reached(row)
+        judged.append((found and -found, -row["share"]))
     if any(found is not None and found > limit for found, limit in judged):
         return "MISS"
     if any(found is None for found, _ in judged):
@@ -61,10 +64,16 @@ def verdict(row: dict[str, Any]) -> str:
     return "ok" if judged else ""
 
 
+def reached(row: dict[str, Any]) -> float | None:
+    """How much of what the machine can do nnrs does; above 1 where it needs fewer operations than are counted."""
+    found, least = value(row, "nnrs"), row["least"]
+    return least / found if found and least else None
+
+
 def share(row: dict[str, Any]) -> str:
-    """How much of what the machine can do nnrs does; above 100 % where it needs fewer operations than are counted."""
-    found, least = value(row, "nnrs"), row.get("least")
-    return f"{100 * least / found:.0f} %" if found and least else ""
+    found = reached(row)
+    wanted = f" (at least {100 * row['share']:.0f})" if row["share"] else ""
+    return "" if found is None else f"{100 * found:.0f} %{wanted}"
 
 
 def spread(row: dict[str, Any], other: str) -> str:

@@ -104,6 +104,7 @@ def row(
     case: Case | Whole, threads: int, values: dict[str, Any], limits: dict[str, float] | None = None
 ) -> dict[str, Any]:
     whole = isinstance(case, Whole)
+    share = 0 if whole else case.share
     needs = [getattr(case, part, 0) / rate for part, rate in (limits or {}).items()]
     return {
         "name": case.name,
@@ -111,7 +112,10 @@ def row(
         "threads": threads,
         "unit": case.unit if whole else "s",
         "values": values,
-        "limits": case.limits,
+        "limits": {
+            name: limit[threads == 1] if isinstance(limit, tuple) else limit for name, limit in case.limits.items()
+        },
+        "share": share,
         "ceiling": case.ceiling if whole else None,
         "least": max(needs, default=0) or None,  # seconds at the limit of the machine
         "work": {part: getattr(case, part, 0) for part in ("flops", "moved")},

@@ -41,6 +41,10 @@ def test_failed_runs_are_told_to_all_communicators_whatever_threads_use_them(siz
     assert mpirun(size, "failed_runs_in_threads", size, 20).count("is well") == size
 
 
+def test_sums_under_way_when_a_program_ends_keep_their_arrays():
+    assert mpirun(3, "unfinished_at_the_end").count("is well") == 3
+
+
 @pytest.mark.long
 def test_many_random_programs_are_numpys():
     assert mpirun(3, "random_program", 3, 400, timeout=600).count("is well") == 3

@@ -67,13 +67,15 @@ def torch_step(call: Callable[[], Any], leaves: Sequence[Any], backward: bool) -
 
 @dataclass
 class Case:
-    """One row of the table. `limits` holds the largest ratio nnrs may have to each engine."""
+    """One row of the table. `limits` holds the largest ratio nnrs may have to each engine: one, or those at all threads
+    and at one; `share` the least share of what the machine can do."""
 
     name: str
     title: str
     nabla: Callable[[Kit], Step]
     torch: Callable[[], Step] | None
-    limits: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, float | tuple[float, float]] = field(default_factory=dict)
+    share: float = 0
     operators: int = 1  # in one step: the table shows time per operator
     flops: float = 0  # additions and multiplications of one step, counted directly
     moved: float = 0  # bytes that one step has to read and write at least

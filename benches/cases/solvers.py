@@ -49,7 +49,7 @@ def nabla(name: str) -> Callable[[Kit], Step]:
     return make
 
 
-def torch_optimizer(name: str, **options: bool) -> Callable[[], Step]:
+def torch_optimizer(name: str, **options: float) -> Callable[[], Step]:
     def make() -> Step:
         import torch
 
@@ -65,11 +65,17 @@ def torch_optimizer(name: str, **options: bool) -> Callable[[], Step]:
 
 
 WHERE = "on 25.6 million parameters in 161 tensors"
+FUSED = f"{WHERE} (torch: fused=True)"
 ALIKE = ("Adagrad", "Adadelta", "RMSprop", "Adamax")  # torch has them under the same name
 OTHERS = ("SgdW", "Lars", "AdaBelief", "RMSpropGraves", "AdaBound", "AMSGRAD", "AMSBound", "Lamb", "Lion")
 CASES = [
+    Case("adam", f"Adam {FUSED}", nabla("Adam"), torch_optimizer("Adam", fused=True), {"torch": 0.95}),
     Case(
-        "adam", f"Adam {WHERE} (torch: fused=True)", nabla("Adam"), torch_optimizer("Adam", fused=True), {"torch": 1.05}
+        "momentum",
+        f"Momentum {FUSED}",
+        nabla("Momentum"),
+        torch_optimizer("SGD", fused=True, momentum=0.9),
+        {"torch": 0.7},
     ),
     *(Case(n.lower(), f"{n} {WHERE}", nabla(n), torch_optimizer(n), {"torch": 1.0, "nnabla": 1.0}) for n in ALIKE),
     *(Case(n.lower(), f"{n} {WHERE}", nabla(n), None, {"nnabla": 1.0}) for n in OTHERS),

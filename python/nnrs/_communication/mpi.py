@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 import weakref
@@ -17,6 +18,11 @@ from .transport import Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
+_under_way: dict[Any, Any] = {}
+"""What MPI reads and writes until a request is over: mpi4py's requests do not always hold it. What is never over stays
+for good, since MPI goes on with it when Python has ended: this is not taken down with the module."""
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_under_way))
+
 
 class MpiChannel(Channel):
     """Words over an MPI communicator of all processes that is there for them alone."""
@@ -26,6 +32,7 @@ class MpiChannel(Channel):
         self.rank, self.size = comm.rank, comm.size
         self.lost, self.aborted = set(), {}
         self._sends: list[Any] = []
+        _under_way[self] = self._sends
 
     @property
     def is_over(self) -> bool:
@@ -43,7 +50,7 @@ class MpiChannel(Channel):
             data = np.empty(status.Get_count(self._mpi.BYTE), np.uint8)
             message.Recv([data, self._mpi.BYTE])
             words.append((status.Get_source(), data.tobytes()))
-        self._sends = [(request, data) for request, data in self._sends if not request.Test()]
+        self._sends[:] = [(request, data) for request, data in self._sends if not request.Test()]
         return words
 
     def is_sent(self) -> bool:
@@ -110,26 +117,27 @@ class MpiTransport(WatchedTransport):
     def all_to_all(self, send: np.ndarray, cuts: Sequence[int], received: np.ndarray) -> Poll:
         kind, own = self._kind(send), received.shape[1]
         there = [received, ([own] * self.size, [own * i for i in range(self.size)]), kind]
-        return self._poll(self._comm.Ialltoallv([send, _layout(cuts), kind], there))
+        here = [send, _layout(cuts), kind]
+        return self._poll(self._comm.Ialltoallv(here, there), here, there)
 
     def all_gather(self, buffer: np.ndarray, cuts: Sequence[int]) -> Poll:
-        request = self._comm.Iallgatherv(self._mpi.IN_PLACE, [buffer, _layout(cuts), self._kind(buffer)])
-        return self._poll(request)
+        everything = [buffer, _layout(cuts), self._kind(buffer)]
+        return self._poll(self._comm.Iallgatherv(self._mpi.IN_PLACE, everything), everything)
 
     def gather(self, buffer: np.ndarray, cuts: Sequence[int], dst: int) -> Poll:
         kind = self._kind(buffer)
         if self.rank == dst:
             everything = [buffer, _layout(cuts), kind]
-            return self._poll(self._comm.Igatherv(self._mpi.IN_PLACE, everything, dst))
+            return self._poll(self._comm.Igatherv(self._mpi.IN_PLACE, everything, dst), everything)
         own = buffer[cuts[self.rank] : cuts[self.rank + 1]]
-        return self._poll(self._comm.Igatherv([own, own.size, kind], None, dst))
+        return self._poll(self._comm.Igatherv([own, own.size, kind], None, dst), own)
 
     def bcast(self, buffer: np.ndarray, src: int) -> Poll:
-        return self._poll(self._comm.Ibcast([buffer, buffer.size, self._kind(buffer)], src))
+        return self._poll(self._comm.Ibcast([buffer, buffer.size, self._kind(buffer)], src), buffer)
 
     def all_reduce(self, buffer: np.ndarray) -> Poll:
         operation = self._mpi.LOR if buffer.dtype == np.bool_ else self._mpi.SUM
-        return self._poll(self._comm.Iallreduce(self._mpi.IN_PLACE, buffer, operation))
+        return self._poll(self._comm.Iallreduce(self._mpi.IN_PLACE, buffer, operation), buffer)
 
     def subset(self, ranks: Sequence[int], name: str) -> Transport | None:
         is_in = self.rank in ranks
@@ -151,16 +159,18 @@ class MpiTransport(WatchedTransport):
         m = self._mpi
         return {1: m.BYTE, 2: m.INT16_T, 4: m.INT32_T, 8: m.INT64_T}[array.itemsize]
 
-    def _poll(self, request: Any) -> Poll:
+    def _poll(self, request: Any, *arrays: Any) -> Poll:
         moves, test = self._link.moves, request.Test
 
         def poll() -> bool:
             if not test():
                 return False
             moves.discard(poll)
+            _under_way.pop(poll, None)
             return True
 
         moves.add(poll)
+        _under_way[poll] = arrays
         return poll
 
 
@@ -189,6 +199,7 @@ def _free_world(mpi: Any, timeout: float) -> _Link | None:
     try:
         _await(request, _RollCall(mpi), timeout)
     except CommunicatorError:
+        _under_way[object()] = request, mask
         _worlds[0].control.failed = True  # whoever comes later would wait for this process
         raise
     return _lowest(_worlds, int(mask[0]))
@@ -203,6 +214,7 @@ def _new_world(mpi: Any, timeout: float) -> _Link:
             _await(request, roll, timeout)
             made.append(comm)
     except CommunicatorError:
+        _under_way[object()] = comm, request
         control = Control(MpiChannel(mpi, mpi.COMM_WORLD), timeout)
         control.failed = True
         control.watch_the_end()  # MPI's own would wait for those that did not come
@@ -238,6 +250,7 @@ class _RollCall:
         self._mpi, self._world = mpi, mpi.COMM_WORLD
         self._here = {self._world.rank}
         self._sends: list[Any] = []
+        _under_way[object()] = self._sends
 
     def answer(self) -> None:
         """Take what has come."""
