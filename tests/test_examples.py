@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.mark.parametrize("name, shown", [
     ("memory_budget", r"at least \d+ bytes(.|\n)*equal to the last bit"),
     ("forget", r"with F.forget .*: \d\d%\n.*equal to the last bit"),
-    ("char_lstm --steps 12", r"step   11: \d\.\d\d bits(.|\n)*It writes: ['\"]The .{80}"),
+    ("char_lstm --steps 12 --text LICENSE", r"step   11: \d\.\d\d bits(.|\n)*It writes: 'The .{80}"),
     ("transformer --steps 12", r"step   11: loss \d\.\d+\n(.|\n)*\d{8} backwards is \d{8}\n\d+\.\d% of the digits"),
     ("quantized_lenet --steps 12", r"step   11: loss \d\.\d+\nheld-out accuracy: .*\nconv1/.*W_q: 144 weights of \d+"),
     ("quantized_lenet --steps 12 --weights binary", r"conv1/bwn_conv/Wb: 144 weights of 2 values from -1 to 1"),

@@ -38,6 +38,7 @@ CASES = [
         f"matrix product {n:,}",
         partial(nabla, n),
         partial(torch_mm, n),
+        {"torch": 0.6},
         share=0.9,
         flops=2 * n**3,
         moved=3 * 4 * n**2,

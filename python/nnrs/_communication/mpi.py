@@ -18,8 +18,8 @@ from .transport import Poll, Transport
 
 _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 
-_under_way: dict[Any, Any] = {}
-"""What MPI reads and writes until a request is over: mpi4py's requests do not always hold it. What is never over stays
+_under_way: list[Any] = []
+"""Holds what MPI reads and writes until a request is over, as mpi4py's requests do not always. What is never over stays
 for good, since MPI goes on with it when Python has ended: this is not taken down with the module."""
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_under_way))
 
@@ -32,7 +32,7 @@ class MpiChannel(Channel):
         self.rank, self.size = comm.rank, comm.size
         self.lost, self.aborted = set(), {}
         self._sends: list[Any] = []
-        _under_way[self] = self._sends
+        _under_way.append(self._sends)
 
     @property
     def is_over(self) -> bool:
@@ -70,8 +70,9 @@ class _Link:
     def __init__(self, comm: Any, channel: MpiChannel, control: Control, local_rank: int) -> None:
         self.comm, self.channel, self.control, self.local_rank = comm, channel, control, local_rank
         self.is_taken = False
-        self.moves: set[Poll] = set()
-        """Those that have begun and are not over."""
+        self.moves: dict[Poll, Any] = {}
+        """Those that have begun and are not over, and their arrays."""
+        _under_way.append(self.moves)
         self.subsets: dict[tuple[int, ...], list[_Link]] = {}
 
     @property
@@ -165,12 +166,10 @@ class MpiTransport(WatchedTransport):
         def poll() -> bool:
             if not test():
                 return False
-            moves.discard(poll)
-            _under_way.pop(poll, None)
+            moves.pop(poll, None)
             return True
 
-        moves.add(poll)
-        _under_way[poll] = arrays
+        moves[poll] = arrays
         return poll
 
 
@@ -199,7 +198,7 @@ def _free_world(mpi: Any, timeout: float) -> _Link | None:
     try:
         _await(request, _RollCall(mpi), timeout)
     except CommunicatorError:
-        _under_way[object()] = request, mask
+        _under_way.append((request, mask))
         _worlds[0].control.failed = True  # whoever comes later would wait for this process
         raise
     return _lowest(_worlds, int(mask[0]))
@@ -214,7 +213,7 @@ def _new_world(mpi: Any, timeout: float) -> _Link:
             _await(request, roll, timeout)
             made.append(comm)
     except CommunicatorError:
-        _under_way[object()] = comm, request
+        _under_way.append((comm, request))
         control = Control(MpiChannel(mpi, mpi.COMM_WORLD), timeout)
         control.failed = True
         control.watch_the_end()  # MPI's own would wait for those that did not come
@@ -250,7 +249,7 @@ class _RollCall:
         self._mpi, self._world = mpi, mpi.COMM_WORLD
         self._here = {self._world.rank}
         self._sends: list[Any] = []
-        _under_way[object()] = self._sends
+        _under_way.append(self._sends)
 
     def answer(self) -> None:
         """Take what has come."""
