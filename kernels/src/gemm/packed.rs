@@ -117,6 +117,8 @@ struct Blocks<T> {
     tiles: Cut,
     panels: Cut,
     place: PanelPlace,
+    /// Numbers between the packed rows of A.
+    a_depth: usize,
     /// Numbers of A and of B that are packed in a block for all tasks.
     a_size: usize,
     b_size: usize,
@@ -129,7 +131,8 @@ impl<T: Real> Blocks<T> {
     fn new<L: Lanes<T>>(p: GemmProduct<T>, output: Output, shared: bool) -> Self {
         let (depths, all) = (Cut::at_most(p.k, DEPTH), p.n.div_ceil(L::N));
         let is_small = p.m <= FEW || p.k.saturating_mul(p.n * size_of::<T>()) <= SMALL;
-        let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * (depths.size(0) + APART)) };
+        let a_depth = depths.size(0) + APART;
+        let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * a_depth) };
         let (tiles, panels) = (Cut::at_most(p.m, ROWS), Cut::at_most(all, vectors::<T, L>()));
         let place = match rows_in_order(p.b) && p.n.is_multiple_of(L::N) && is_small {
             true => PanelPlace::InPlace,
@@ -137,12 +140,7 @@ impl<T: Real> Blocks<T> {
             false => PanelPlace::Shared,
         };
         let b_size = if place == PanelPlace::Shared { all * L::N * depths.size(0) } else { 0 };
-        Blocks { p, output, shared, depths, tiles, panels, place, a_size, b_size }
-    }
-
-    /// Numbers between the packed rows of A.
-    fn a_depth(&self) -> usize {
-        self.depths.size(0) + APART
+        Blocks { p, output, shared, depths, tiles, panels, place, a_depth, a_size, b_size }
     }
 
     fn share(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
@@ -250,7 +248,7 @@ impl<T: Real> Blocks<T> {
         let n = width.min(self.p.n - column);
         let (x, x_row) = match self.a_size {
             0 => (a.data.wrapping_offset(row as isize * a.rs + from), Some(a.rs as usize)),
-            _ => (packed.add(row * self.a_depth()).0.cast_const(), None),
+            _ => (packed.add(row * self.a_depth).0.cast_const(), None),
         };
         let c = Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c };
         let adds = self.output == Output::Accumulate;
@@ -291,7 +289,7 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         let (p, depths) = (&self.all.p, self.all.depths);
         let (first, depth) = (depths.start(self.k) as isize, depths.size(self.k));
-        let apart = if self.of_a { self.all.a_depth() } else { depths.size(0) };
+        let apart = if self.of_a { self.all.a_depth } else { depths.size(0) };
         if self.of_a && p.a.rs == 1 {
             // SAFETY: as below.
             return unsafe { self.lay_columns::<L>(depth) };
@@ -319,7 +317,7 @@ impl<T: Real> PackJob<'_, T> {
     #[inline(always)]
     unsafe fn lay_columns<L: Lanes<T>>(&self, depth: usize) {
         let (a, all) = (&self.all.p.a, self.all);
-        let (first, apart, row) = (all.depths.start(self.k), all.a_depth(), all.tiles.start(self.from));
+        let (first, apart, row) = (all.depths.start(self.k), all.a_depth, all.tiles.start(self.from));
         let bytes = (all.tiles.start(self.end) - row) * size_of::<T>();
         let last = all.tiles.size(all.tiles.pieces - 1);
         // Tiles of one row more come before the others.

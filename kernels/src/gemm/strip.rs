@@ -2,7 +2,7 @@
 
 use super::Dest;
 use super::packed::ROWS;
-use super::tile::{Ahead, NextRows};
+use super::tile::NextRows;
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 

@@ -27,7 +27,7 @@ pub struct Tiles<'a, T> {
 
 /// What tiles bring into the cache meanwhile, for what comes after them: `fetch` asks for the next of it, once for each row
 /// of `w` in each tile.
-pub trait Ahead: Copy {
+trait Ahead: Copy {
     fn fetch(&mut self);
 }
 
@@ -65,9 +65,24 @@ impl NextRows {
         NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines, written: false }
     }
 
-    /// The same rows, which will be written.
+    /// The same rows, which will be written: into the first cache, where stores go.
     pub fn written(self) -> NextRows {
         NextRows { written: true, ..self }
+    }
+
+    /// Asks for the next line.
+    #[inline(always)]
+    pub(super) fn fetch(&mut self) {
+        if self.written {
+            simd::prefetch(self.at);
+        } else {
+            simd::prefetch_into::<2>(self.at);
+        }
+        self.at = self.at.wrapping_add(self.stride);
+        self.left = self.left.wrapping_sub(1);
+        if self.left == 0 {
+            self.turn();
+        }
     }
 
     /// From the last row to the first one, a line further; to no more than the last line again where that was all.
@@ -78,22 +93,6 @@ impl NextRows {
         } else {
             self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(simd::CACHE_LINE);
             self.left = self.rows;
-        }
-    }
-}
-
-impl Ahead for NextRows {
-    #[inline(always)]
-    fn fetch(&mut self) {
-        if self.written {
-            simd::prefetch_write(self.at);
-        } else {
-            simd::prefetch_second(self.at);
-        }
-        self.at = self.at.wrapping_add(self.stride);
-        self.left = self.left.wrapping_sub(1);
-        if self.left == 0 {
-            self.turn();
         }
     }
 }

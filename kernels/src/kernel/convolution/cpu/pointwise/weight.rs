@@ -156,7 +156,8 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
         let (image, channels, points) = (c.in_channels * cut.image, cut.channels, cut.image);
         let source = PointSource { first: self.c.x, image, channels, points };
         let made = PointSource { first: self.c.gy, image: c.out_channels * points, channels: cut.made, points };
-        let panels = cut.panels.min((cut.made - self.group * cut.panels * wide).div_ceil(wide));
+        let begin = self.group * cut.panels * wide;
+        let panels = cut.panels.min((cut.made - begin).div_ceil(wide));
         let mut pace = Pace::new();
         for b in self.blocks.clone() {
             let points = cut.points.min(cut.all - b * cut.points);
@@ -166,11 +167,10 @@ impl<T: Real> WithLanes<T> for PointBlocks<'_, T> {
             let later = (b + 1).min(self.blocks.end - 1);
             let mut x_later = source.ahead(later * cut.points, cut.points);
             for p in 0..panels {
-                let first = (self.group * cut.panels + p) * wide;
+                let first = begin + p * wide;
                 let sums = self.sums.wrapping_add(p * each);
                 let (b_next, p_next) = if p + 1 < panels { (b, p + 1) } else { (later, 0) };
-                let next =
-                    made.part((self.group * cut.panels + p_next) * wide, wide).ahead(b_next * cut.points, cut.points);
+                let next = made.part(begin + p_next * wide, wide).ahead(b_next * cut.points, cut.points);
                 let mut ahead = [next, x_later];
                 // SAFETY: as above; the panel's sums have a row for each channel.
                 unsafe {
