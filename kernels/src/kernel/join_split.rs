@@ -3,9 +3,13 @@
 use super::ops;
 use crate::array::{AxisMap, Output, Place, Strided};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
+use crate::dtype::Real;
 use crate::error::Result;
 use crate::kernel::moves::Moves;
+use crate::pool::tasks;
 use crate::shape::Shape;
+use crate::with_real;
+use smallvec::SmallVec;
 
 /// Copies of one part to its place among a block's `total` elements, `n` elements each time.
 fn place(outer: usize, total: usize, first: usize, n: usize) -> Moves {
@@ -21,10 +25,33 @@ pub struct Join {
     pub sizes: Vec<usize>,
 }
 
+/// Elements that a task copies to blocks, and of an array in a block so that it is one copy.
+const TASK: usize = 1 << 15;
+const LONG: usize = 64;
+
 impl Join {
+    /// Elements of a block.
+    fn total(&self) -> usize {
+        self.sizes.iter().sum()
+    }
+
+    /// Block by block, so that y is written from end to end.
+    fn blocks<T: Real>(&self, x: &[&[T]], y: &mut [T]) {
+        let (total, each) = (self.total(), TASK / self.total());
+        tasks::parts(y, each * total, |task, y| {
+            for (i, mut block) in y.chunks_exact_mut(total).enumerate() {
+                for (x, &n) in x.iter().zip(&self.sizes) {
+                    let (to, rest) = block.split_at_mut(n);
+                    to.copy_from_slice(&x[(task * each + i) * n..][..n]);
+                    block = rest;
+                }
+            }
+        });
+    }
+
     /// For each array the copy to its place.
     fn places(&self) -> impl Iterator<Item = Moves> {
-        let (total, mut end) = (self.sizes.iter().sum(), 0);
+        let (total, mut end) = (self.total(), 0);
         self.sizes.iter().map(move |&n| {
             end += n;
             place(self.outer, total, end - n, n)
@@ -33,7 +60,7 @@ impl Join {
 
     /// The copy of array `i` to its place, where the array is a view.
     fn place_of_view(&self, i: usize, x: &Strided) -> Moves {
-        let (total, first): (usize, usize) = (self.sizes.iter().sum(), self.sizes[..i].iter().sum());
+        let (total, first) = (self.total(), self.sizes[..i].iter().sum());
         let axes = x.shape.iter().zip(x.shape.strides()).zip(&x.strides).enumerate();
         let wider = |at: usize, to: usize| if at < self.axis { to / self.sizes[i].max(1) * total } else { to };
         axes.fold(Moves::new(first, x.first), |m, (at, ((&n, to), &from))| m.axis(n, wider(at, to) as isize, from))
@@ -42,6 +69,14 @@ impl Join {
 
 impl Call for Join {
     fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        let in_order = x.iter().all(|x| x.strides().is_none()) && y[0].data.place() == Place::Host;
+        if in_order && self.outer > 1 && self.total() <= TASK && self.sizes.iter().all(|&n| n >= LONG) {
+            with_real!(y[0].data.dtype(), T => {
+                let x: SmallVec<[&[T]; 4]> = x.iter().map(|x| x.slice()).collect();
+                self.blocks(&x, y[0].slice());
+            });
+            return Ok(());
+        }
         self.places().zip(x).enumerate().try_for_each(|(i, (to, x))| {
             let to = x.strides().map_or(to, |x| self.place_of_view(i, x));
             ops::moves(to, &y[0].data, &x.data, Output::Write)

@@ -274,8 +274,8 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         p.steps.iter_mut().for_each(|s| (s.a, s.b, s.c) = (last(s.a), last(s.b), last(s.c)));
         p.fills.iter_mut().for_each(|f| f.0 = last(f.0));
         p.tile = match p.tiles {
-            0..=3 => 2048,
-            4..=6 => 1024,
+            0..=3 if p.fills.is_empty() => 2048,
+            0..=6 => 1024,
             7..=16 => 512,
             _ => 256,
         };

@@ -62,53 +62,76 @@ pub(super) fn backward<T: SimdReal>(c: &CumProd, x: &[T], gy: &[T], gx: &mut [T]
     if c.at.lines() >= FEW {
         return rows::backward(c, x, gy, SendPtr(gx.as_mut_ptr()), add);
     }
-    // In double no product of a few single numbers overflows, nor underflows.
-    (0..c.at.lines()).for_each(|i| match T::DTYPE {
-        DType::F64 => line::<T, 1>(c, c.at.line(i), x, gy, gx, add),
-        _ => line::<T, STEP>(c, c.at.line(i), x, gy, gx, add),
-    });
+    (0..c.at.lines()).for_each(|i| line(c, c.at.line(i), x, gy, gx, add));
 }
 
-/// Elements of a step along a line: only the first waits for the step before.
-const STEP: usize = 4;
-
-/// The gradient of the line that begins at `start`, in steps of G elements.
-fn line<T: SimdReal, const G: usize>(c: &CumProd, start: usize, x: &[T], gy: &[T], gx: &mut [T], add: bool) {
+/// The gradient of the line that begins at `start`.
+fn line<T: SimdReal>(c: &CumProd, start: usize, x: &[T], gy: &[T], gx: &mut [T], add: bool) {
     let n = c.at.n;
+    if c.at.inner == 1 && !c.reverse {
+        let line = start..start + n;
+        return in_order(c.exclusive, &x[line.clone()], &gy[line.clone()], &mut gx[line], add);
+    }
     let place = |k: usize| start + if c.reverse { n - 1 - k } else { k } * c.at.inner;
-    let elements = |x: &[T], k: usize, beyond: f64| -> [f64; G] {
-        match k + G <= n {
-            true => std::array::from_fn(|j| x[place(k + j)].to_f64()),
-            false => std::array::from_fn(|j| if k + j < n { x[place(k + j)].to_f64() } else { beyond }),
+    let [x, gy] = [x, gy].map(|x| Scratch::each(n, |k| x[place(k)]));
+    let mut found = Scratch::filled(n, T::ZERO);
+    in_order(c.exclusive, &x, &gy, &mut found, false);
+    for (k, &v) in found.iter().enumerate() {
+        let gx = &mut gx[place(k)];
+        *gx = if add { *gx + v } else { v };
+    }
+}
+
+/// The gradient of a line whose elements lie one behind the other.
+fn in_order<T: SimdReal>(exclusive: bool, x: &[T], gy: &[T], gx: &mut [T], add: bool) {
+    let (x, gy, gx) = match (exclusive, gx) {
+        // Each element gives to those behind it alone, the last one to none.
+        (true, [gx @ .., last]) => {
+            *last = if add { *last } else { T::ZERO };
+            (&x[..gx.len()], &gy[1..], gx)
         }
+        (_, gx) => (x, gy, gx),
     };
+    // In double no product of a few single numbers overflows, nor underflows: only the first of a step waits for the step behind.
+    let (steps, x) = if T::DTYPE == DType::F64 { (&[][..], x) } else { x.as_chunks::<4>() };
+    let (step_gy, gy) = gy.split_at(4 * steps.len());
+    let (step_gx, gx) = gx.split_at_mut(4 * steps.len());
+    // What is multiplied before each step, and before each element behind these.
     let mut product = 1.0;
-    let before = Scratch::each(n.div_ceil(G), |step| {
-        let before = product;
-        product *= elements(x, step * G, 1.0).iter().product::<f64>();
-        before
-    });
-    // The element behind a step, its gradient, and the sum there.
-    let (mut x_behind, mut gy_behind, mut sum) = (0.0, 0.0, 0.0);
-    for (step, before) in before.iter().enumerate().rev() {
-        let k = step * G;
-        let (x, gy) = (elements(x, k, 0.0), elements(gy, k, 0.0));
+    let mut before_steps = Scratch::filled(steps.len(), 0.0);
+    for (before, x) in before_steps.iter_mut().zip(steps) {
+        let [a, b, c, d] = x.map(T::to_f64);
+        *before = product;
+        product *= (a * b) * (c * d);
+    }
+    let mut before = Scratch::filled(x.len(), 0.0);
+    for (before, x) in before.iter_mut().zip(x) {
+        *before = product;
+        product *= x.to_f64();
+    }
+    // Writes products, or adds them.
+    let put = |to: &mut T, v: f64| *to = if add { *to + T::from_f64(v) } else { T::from_f64(v) };
+    // The element behind, and the sum there.
+    let (mut behind, mut sum) = (0.0, 0.0);
+    for (((x, gy), gx), before) in x.iter().zip(gy).zip(gx).zip(before.iter()).rev() {
+        sum = gy.to_f64() + behind * sum;
+        behind = x.to_f64();
+        put(gx, before * sum);
+    }
+    let step_gy = step_gy.as_chunks::<4>().0;
+    let step_gx = step_gx.as_chunks_mut::<4>().0;
+    for (((x, gy), gx), &before) in steps.iter().zip(step_gy).zip(step_gx).zip(before_steps.iter()).rev() {
+        let ([x0, x1, x2, x3], [g0, g1, g2, g3]) = (x.map(T::to_f64), gy.map(T::to_f64));
         // What the step alone gives to the sums, and what the sum behind is multiplied by in each.
-        let (mut sums, mut factors) = ([0.0; G], [0.0; G]);
-        let (mut own, mut factor) = (0.0, 1.0);
-        for j in (0..G).rev() {
-            let (times, behind) = if j + 1 < G { (x[j + 1], gy[j + 1]) } else { (x_behind, gy_behind) };
-            own = times * own + if c.exclusive { behind } else { gy[j] };
-            factor *= times;
-            (sums[j], factors[j]) = (own, factor);
-        }
-        let mut before = *before;
-        for j in 0..G.min(n - k) {
-            let v = T::from_f64(before * (sums[j] + factors[j] * sum));
-            let gx = &mut gx[place(k + j)];
-            *gx = if add { *gx + v } else { v };
-            before *= x[j];
-        }
-        (x_behind, gy_behind, sum) = (x[0], gy[0], sums[0] + factors[0] * sum);
+        let (s3, f3) = (g3, behind);
+        let (s2, f2) = (g2 + x3 * s3, x3 * f3);
+        let (s1, f1) = (g1 + x2 * s2, x2 * f2);
+        let (s0, f0) = (g0 + x1 * s1, x1 * f1);
+        let before = [before, before * x0, before * x0 * x1, before * x0 * x1 * x2];
+        put(&mut gx[0], before[0] * (s0 + f0 * sum));
+        put(&mut gx[1], before[1] * (s1 + f1 * sum));
+        put(&mut gx[2], before[2] * (s2 + f2 * sum));
+        put(&mut gx[3], before[3] * (s3 + f3 * sum));
+        (behind, sum) = (x0, s0 + f0 * sum);
     }
 }

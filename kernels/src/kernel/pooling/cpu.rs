@@ -13,12 +13,13 @@ mod turned;
 
 use crate::array::Output;
 use crate::array::scratch::{counted, reserve};
-use crate::dtype::Real;
+use crate::dtype::{DType, Real};
+use crate::error::{Error, Result};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
-use planes::{MeetingStarts, Planes};
+use planes::Planes;
 use std::ops::Range;
 
 /// Whether a number takes the place of the largest one so far.
@@ -103,10 +104,16 @@ impl Pooling {
         self.run(x, y, x, NO_PLACES, PoolingTask::Max);
     }
 
-    /// How many places of a window `max_forward_keeping` tells apart.
-    pub fn places(&self) -> usize {
-        let spans = |outputs: Range<usize>| if self.is_one_span() { 1 } else { outputs.len() };
-        self.kernel[0] * self.kernel[1] * self.runs().map(|(_, outputs, _)| spans(outputs)).sum::<usize>()
+    /// In what `max_forward_keeping` keeps places: numbers within pairs of rows, or within planes and groups of short ones.
+    pub fn place_type(&self) -> Result<DType> {
+        let task = PoolingTask::MaxKeeping;
+        match self.input_len() / self.outer.max(1) {
+            _ if self.is_turned(task) => Ok(DType::U16),
+            _ if self.kernel == [1, 2, 2] && Planes::new(self, task).pairs() => Ok(DType::U8),
+            n if n < u16::MAX as usize => Ok(DType::U16),
+            n if n < u32::MAX as usize => Ok(DType::U32),
+            _ => Err(Error::unsupported("the maxima of samples of 2^32 elements and more have no gradient")),
+        }
     }
 
     /// Outputs along the last axis that lie side by side and see an input at a position of their windows: that position,
@@ -136,7 +143,7 @@ impl Pooling {
         self.stride[2] == 1 || self.inner == 1
     }
 
-    /// As `max_forward`; keeps where in its window each maximum is. `I` has more than [`Self::places`] values.
+    /// As `max_forward`; keeps where each maximum is. `I`: [`Self::place_type`], or wider.
     pub fn max_forward_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         assert_eq!(places.len(), self.output_len(), "one place for each window");
         self.run(x, y, x, SendPtr(places.as_mut_ptr()), PoolingTask::MaxKeeping);
@@ -215,7 +222,7 @@ impl PoolingTask {
     }
 }
 
-/// A place within a window.
+/// The place of a maximum.
 pub trait WindowIndex: Copy + Send + Sync {
     /// None: the window sees only padding.
     const NOWHERE: Self;
@@ -228,6 +235,18 @@ impl WindowIndex for u8 {
     #[inline(always)]
     fn new(i: u32) -> u8 {
         i as u8
+    }
+    #[inline(always)]
+    fn get(self) -> u32 {
+        self as u32
+    }
+}
+
+impl WindowIndex for u16 {
+    const NOWHERE: u16 = u16::MAX;
+    #[inline(always)]
+    fn new(i: u32) -> u16 {
+        i as u16
     }
     #[inline(always)]
     fn get(self) -> u32 {
@@ -329,7 +348,6 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
-        let mut starts = MeetingStarts::new();
         for i in 0..self.n {
             let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
             match self.planes.task {
@@ -341,7 +359,7 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
                 PoolingTask::MaxBackwardTo(o) => {
                     // SAFETY: there is a place for each of the task's gradients.
                     let places = unsafe { self.places.read(i * f, f) };
-                    self.planes.max_backward_to(&mut starts, from, places, to, o)
+                    self.planes.max_backward_to(from, places, to, o)
                 }
                 // So the others are not compiled for each type of places.
                 _ if size_of::<I>() != 1 => unreachable!("a task without places"),

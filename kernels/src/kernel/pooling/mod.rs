@@ -66,14 +66,8 @@ impl Call for SumPoolingBackward {
 /// The largest number of each window.
 pub struct MaxPooling(pub Pooling);
 
-/// Where a forward pass has found the maxima: numbers within the windows, of [`MaxPooling::place_type`].
+/// Where a forward pass has found the maxima, in numbers of [`Pooling::place_type`].
 struct WindowArgmax(Data);
-
-impl MaxPooling {
-    fn place_type(&self) -> DType {
-        if self.0.places() <= u8::MAX as usize { DType::U8 } else { DType::U32 }
-    }
-}
 
 impl Call for MaxPooling {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
@@ -85,9 +79,10 @@ impl Call for MaxPooling {
             with_real!(run.dtype, T => p.max_forward(x[0].slice::<T>(), y[0].slice()));
             return Ok(());
         }
-        let places = Data::new(self.place_type(), p.output_len())?;
+        let places = Data::new(p.place_type()?, p.output_len())?;
         with_real!(run.dtype, T => match places.dtype() {
             DType::U8 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u8>()),
+            DType::U16 => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u16>()),
             _ => p.max_forward_keeping(x[0].slice::<T>(), y[0].slice(), places.as_mut_slice::<u32>()),
         });
         run.save(WindowArgmax(places));
@@ -99,7 +94,7 @@ impl Call for MaxPooling {
     }
 
     fn saves(&self, _dtype: DType) -> Option<usize> {
-        Some(self.0.output_len() * self.place_type().size())
+        Some(self.0.output_len() * self.0.place_type().ok()?.size())
     }
 
     fn needs(&self, _want: &[bool]) -> Option<Needs> {
@@ -115,6 +110,7 @@ impl Call for MaxPooling {
         let saved = run.saved::<WindowArgmax>().ok_or_else(no_forward)?;
         with_real!(run.dtype, T => match saved.0.dtype() {
             DType::U8 => p.max_backward_to(gy.slice::<T>(), saved.0.as_slice::<u8>(), gx.slice(), output),
+            DType::U16 => p.max_backward_to(gy.slice::<T>(), saved.0.as_slice::<u16>(), gx.slice(), output),
             _ => p.max_backward_to(gy.slice::<T>(), saved.0.as_slice::<u32>(), gx.slice(), output),
         });
         Ok(())

@@ -4,7 +4,7 @@ pub(crate) mod cuda;
 
 use crate::array::{Data, Place};
 use crate::call::{Call, Run, View, ViewMut};
-use crate::dtype::{DType, Element};
+use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
 use crate::pool::tasks;
 use crate::with_real;
@@ -34,18 +34,13 @@ impl Call for Arange {
             return self.on_gpu(run, &y[0].data);
         }
         if run.dtype == DType::F64 {
-            let numbers = y[0].slice::<f64>().iter_mut().enumerate();
-            numbers.for_each(|(i, y)| *y = self.start + i as f64 * self.step);
+            each_number(y[0].slice::<f64>(), |i| self.start + i * self.step);
             return Ok(());
         }
         let (y, step) = (y[0].slice::<f32>(), self.step as f32);
         if self.is_exact() {
             let start = (self.start as f32) as f64;
-            tasks::parts(y, TASK, |task, y| {
-                let first = start + (task * TASK) as f64 * step as f64;
-                let numbers = y.iter_mut().enumerate();
-                numbers.for_each(|(i, y)| *y = (first + i as i32 as f64 * step as f64) as f32);
-            });
+            each_number(y, |i| start + i * step as f64);
             return Ok(());
         }
         let mut v = self.start as f32;
@@ -77,6 +72,21 @@ pub struct Linspace {
 /// Numbers of a task.
 const TASK: usize = 1 << 14;
 
+/// Writes what `f` makes of the number of each element.
+fn each_number<T: Real>(y: &mut [T], f: impl Fn(f64) -> f64 + Sync) {
+    // So many are counted side by side, which is faster than converting each number.
+    const TOGETHER: usize = 8;
+    tasks::parts(y, TASK, |task, y| {
+        let mut at: [f64; TOGETHER] = std::array::from_fn(|k| (task * TASK + k) as f64);
+        let (whole, rest) = y.as_chunks_mut::<TOGETHER>();
+        for y in whole {
+            *y = std::array::from_fn(|k| T::from_f64(f(at[k])));
+            at.iter_mut().for_each(|at| *at += TOGETHER as f64);
+        }
+        rest.iter_mut().zip(at).for_each(|(y, at)| *y = T::from_f64(f(at)));
+    });
+}
+
 impl Call for Linspace {
     fn forward(&self, run: &Run, _x: &[View], y: &mut [ViewMut]) -> Result<()> {
         let &Linspace { start, stop, step } = self;
@@ -85,12 +95,7 @@ impl Call for Linspace {
         }
         with_real!(run.dtype, T => {
             let y = y[0].slice::<T>();
-            // The number within a task is a short one, of which vectors are converted together.
-            tasks::parts(y, TASK, |task, y| {
-                let first = (task * TASK) as f64;
-                let numbers = y.iter_mut().enumerate();
-                numbers.for_each(|(i, y)| *y = T::from_f64(start + (first + i as i32 as f64) * step));
-            });
+            each_number(y, |i| start + i * step);
             if let [_, .., last] = y {
                 *last = T::from_f64(stop);
             }

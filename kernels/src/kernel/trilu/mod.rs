@@ -20,7 +20,7 @@ pub struct Trilu {
 }
 
 /// Elements of a task.
-const TASK: usize = 1 << 14;
+const TASK: usize = 1 << 16;
 
 impl Trilu {
     /// The columns of row `i` that stay.

@@ -2,7 +2,7 @@
 
 use super::planes::Planes;
 use super::{Pooling, PoolingTask, Window, WindowIndex};
-use crate::array::scratch::{self, Scratch, counted};
+use crate::array::scratch::{self, counted};
 use crate::kernel::short_rows::each_group_of;
 use crate::pool;
 use crate::pool::Pace;
@@ -17,9 +17,9 @@ const PLANES: usize = 16;
 const MOST: usize = 64;
 /// Numbers that are turned together: of a plane as many rows as windows need, and more where that allows for them.
 const TOGETHER: usize = 1 << 16;
-/// Numbers of the source rows of a row of windows, at most, and positions of a window, whose numbers are exact in single precision.
+/// Numbers of the source rows of a row of windows, at most, and of a plane, whose places are exact in single precision.
 const SOURCES: usize = 1 << 16;
-const POSITIONS: usize = 1 << 20;
+const PLANE: usize = 1 << 24;
 
 /// How planes are cut.
 struct PlaneBands {
@@ -43,8 +43,7 @@ impl Pooling {
 
     /// Whether maxima are found across planes.
     pub(super) fn goes_across(&self) -> bool {
-        let positions = self.kernel.iter().fold(1usize, |n, &k| n.saturating_mul(k));
-        self.inner == 1 && self.outer > 0 && self.sources() <= SOURCES && positions <= POSITIONS
+        self.inner == 1 && self.outer > 0 && self.sources() <= SOURCES && self.input_len() / self.outer <= PLANE
     }
 
     fn bands(&self) -> PlaneBands {
@@ -67,10 +66,9 @@ impl Pooling {
         counted((b.input + 3 * b.output) * b.side * size) * pool::num_threads().min(self.outer.div_ceil(b.together))
     }
 
-    /// The largest number of each window, and to `places`, if they are asked for, where it is.
+    /// The largest number of each window, and to `places`, if they are asked for, where in its plane it is.
     pub(super) fn max_across<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: Option<SendPtr<I>>) {
         let (planes, b) = (Planes::new(self, PoolingTask::Max), self.bands());
-        let numbers = Scratch::each(self.kernel[2], |k| planes.span_at(k));
         let (input, output, width) = (x.len() / self.outer, y.len() / self.outer, self.output()[2]);
         let (side, y) = (b.side, SendPtr(y.as_mut_ptr()));
         let found = if places.is_some() { b.output } else { 0 };
@@ -107,7 +105,6 @@ impl Pooling {
                         let results = g.first * output + (d * windows.len() + first) * width;
                         let job = LargestAcross {
                             planes: &planes,
-                            numbers: &numbers,
                             side,
                             depth: *depth,
                             rows,
@@ -144,8 +141,6 @@ impl Pooling {
 /// The largest numbers of a band's windows of planes side by side.
 struct LargestAcross<'a, T> {
     planes: &'a Planes,
-    /// For each position of a window along its row the number of its span.
-    numbers: &'a [u32],
     /// Planes, as many as whole vectors take.
     side: usize,
     /// The windows: their slices, and their rows; and the rows of the planes that are here.
@@ -181,19 +176,19 @@ impl<T: SimdReal> LargestAcross<'_, T> {
     /// All windows of the planes that M vectors have from `plane` on.
     #[inline(always)]
     unsafe fn planes_from<V: Vector<E = T>, const M: usize>(&self, plane: usize) {
-        let (p, pad, stride) = (self.planes, self.planes.pad[2], self.planes.axes[2].stride);
-        let (spans, width, depth) = (p.spans(), p.axes[2].input, self.depth.to - self.depth.from);
+        let p = self.planes;
+        let (height, width, depth) = (p.axes[1].input, p.axes[2].input, self.depth.to - self.depth.from);
         let mut result = plane;
         for h in &p.axes[1].windows[self.rows.clone()] {
-            for (o, w) in p.axes[2].windows.iter().enumerate() {
+            for w in &p.axes[2].windows {
                 let (mut best, mut at) = ([V::splat(f64::NEG_INFINITY); M], [V::splat(-1.0); M]);
-                let (mut is_first, mut source) = (true, 0);
+                let mut is_first = true;
                 for slice in 0..depth {
                     for row in h.from..h.to {
                         let start = (slice * self.seen.len() + row - self.seen.start) * width;
+                        let place = ((self.depth.from + slice) * height + row) * width;
                         for col in w.from..w.to {
-                            let number = source * spans + self.numbers[col + pad - o * stride] as usize;
-                            let number = V::splat(number as f64);
+                            let number = V::splat((place + col) as f64);
                             let x = self.x[(start + col) * self.side + plane..][..M * V::N].as_ptr();
                             for m in 0..M {
                                 // SAFETY: inside the planes.
@@ -208,7 +203,6 @@ impl<T: SimdReal> LargestAcross<'_, T> {
                             }
                             is_first = false;
                         }
-                        source += 1;
                     }
                 }
                 for m in 0..M {
@@ -243,7 +237,7 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for NotedPlaces<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         for (to, from) in self.to.iter_mut().zip(self.from) {
-            // -1 is nowhere. SAFETY: all are whole numbers from -1 to `POSITIONS`.
+            // -1 is nowhere. SAFETY: all are whole numbers from -1 to `PLANE`.
             *to = I::new(unsafe { from.to_f64().to_int_unchecked::<i32>() } as u32);
         }
     }

@@ -277,8 +277,13 @@ mod avx512 {
             let (n, first) = (p.width, r * p.width);
             let is_inside = first + n <= p.gy.len().min(p.places.len()) && at + p.row + 2 * n <= p.gx.len();
             assert!(is_inside && 2 * n <= p.row, "rows of the plane");
-            for i in (0..n).step_by(8) {
-                let count = (n - i).min(8);
+            let mut i = 0;
+            while i < n {
+                let count = match n - i {
+                    8.. => 8,
+                    4.. => 4,
+                    few => few,
+                };
                 // SAFETY: so many windows are left in the row, and inside all arrays.
                 unsafe {
                     let g = _mm256_maskz_loadu_ps(ones(count) as u8, gy.add(first + i));
@@ -291,22 +296,33 @@ mod avx512 {
                     put(to, count, _mm512_cmpeq_epi32_mask(place, side), g, add);
                     put(to.add(p.row), count, _mm512_cmpeq_epi32_mask(place, below), g, add);
                 }
+                i += count;
             }
         }
     }
 
-    /// Writes what is won of 2 n numbers, and zeros, or adds it to what is there.
-    #[target_feature(enable = "avx512f")]
+    /// Writes what is won of 2 n numbers, and zeros, or adds it to what is there. As far as it can without masks: what is loaded next
+    /// may lie under a mask's zeros, and would wait for the store.
+    #[target_feature(enable = "avx512f,avx512vl")]
     unsafe fn put(p: *mut f32, n: usize, won: __mmask16, g: __m512, add: bool) {
         let all = ones(2 * n);
-        // SAFETY: the mask keeps to the 2 n numbers.
+        // SAFETY: 2 n numbers, to which the mask keeps.
         unsafe {
-            match add {
+            let v = match add {
                 true => {
-                    let old = _mm512_maskz_loadu_ps(all, p);
-                    _mm512_mask_storeu_ps(p, all, _mm512_mask_add_ps(old, won, old, g));
+                    let old = match n {
+                        8 => _mm512_loadu_ps(p),
+                        4 => _mm512_castps256_ps512(_mm256_loadu_ps(p)),
+                        _ => _mm512_maskz_loadu_ps(all, p),
+                    };
+                    _mm512_mask_add_ps(old, won, old, g)
                 }
-                false => _mm512_mask_storeu_ps(p, all, _mm512_maskz_mov_ps(won, g)),
+                false => _mm512_maskz_mov_ps(won, g),
+            };
+            match n {
+                8 => _mm512_storeu_ps(p, v),
+                4 => _mm256_storeu_ps(p, _mm512_castps512_ps256(v)),
+                _ => _mm512_mask_storeu_ps(p, all, v),
             }
         }
     }

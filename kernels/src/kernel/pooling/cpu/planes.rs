@@ -5,7 +5,7 @@ use crate::array::Output;
 use crate::array::scratch::{Scratch, reserve};
 use crate::dtype::Real;
 use crate::pool::Pace;
-use crate::simd::{self, SimdReal};
+use crate::simd::SimdReal;
 use std::ops::Range;
 
 /// What is the same for every plane. Loops are plain loops: a closure that is not inlined into `Lanes::enter` would be
@@ -80,16 +80,6 @@ impl Planes {
         self.spans.extend(range.map(|o| RowSpan { y: o * c, x: x(o), count: c, step: 1, first }));
     }
 
-    /// The first span of position `k` of the windows, or `NOWHERE`.
-    pub(super) fn span_at(&self, k: usize) -> u32 {
-        let is_at = |s: &RowSpan| s.x + self.pad[2] == s.y * s.step + k;
-        self.spans.iter().position(is_at).map_or(NOWHERE, |i| i as u32)
-    }
-
-    pub(super) fn spans(&self) -> usize {
-        self.spans.len()
-    }
-
     /// Numbers of an output row.
     pub(super) fn width(&self) -> usize {
         self.axes[2].windows.len() * self.inner
@@ -142,90 +132,48 @@ impl Planes {
         if output == Output::Write {
             gx.fill(T::ZERO);
         }
-        let width = self.width();
-        // The largest numbers, and which meeting of a source row and a span they come from; for each such meeting the
-        // place in x of its output 0.
-        let (mut best, mut from, mut places) = (Scratch::filled(width, T::ZERO), Scratch::filled(width, 0), Vec::new());
+        let (mut best, mut found) = (Scratch::filled(self.width(), T::ZERO), RowMaxima::new(self));
         let mut pace = Pace::new();
-        for (row, d, h) in self.rows() {
-            from.fill(NOWHERE);
-            places.clear();
-            reserve(&mut places, self.kernel[0] * self.kernel[1] * self.spans.len());
-            for (at, first) in self.sources(d, h) {
-                pace.step(self.meetings());
-                for s in &self.spans {
-                    let (best, from) = (&mut best[s.y..][..s.count], &mut from[s.y..][..s.count]);
-                    find(&x[at + s.x..], s.step, first && s.first, places.len() as u32, best, from);
-                    places.push((at + s.x).wrapping_sub(s.y * s.step));
-                }
-            }
-            let step = self.spans.first().map_or(1, |s| s.step);
-            for (i, (&g, &from)) in gy[row * width..][..width].iter().zip(from.iter()).enumerate() {
-                if from != NOWHERE {
-                    gx[places[from as usize].wrapping_add(i * step)] += g;
+        for row in self.rows() {
+            found.find(self, x, row, &mut best, &mut pace);
+            for (i, &g) in gy[row.0 * self.width()..][..self.width()].iter().enumerate() {
+                if let Some(place) = found.place(i) {
+                    gx[place] += g;
                 }
             }
         }
     }
 
-    /// As `max`, and the number of the meeting of a source row and a span that each comes from.
+    /// As `max`, and the places of the maxima in x.
     #[inline(always)]
     pub fn max_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
         if self.pairs() {
             return self.max_pairs_keeping(x, y, places);
         }
-        let width = self.width();
-        let mut from = Scratch::filled(width, NOWHERE);
+        let mut found = RowMaxima::new(self);
         let mut pace = Pace::new();
-        for (row, d, h) in self.rows() {
-            let y = &mut y[row * width..][..width];
+        for row in self.rows() {
+            let at = row.0 * self.width();
+            let y = &mut y[at..][..self.width()];
             y.fill(-T::INFINITY);
-            from.fill(NOWHERE);
-            let mut number = 0;
-            for (at, first) in self.sources(d, h) {
-                pace.step(self.meetings());
-                for s in &self.spans {
-                    let (best, from) = (&mut y[s.y..][..s.count], &mut from[s.y..][..s.count]);
-                    find(&x[at + s.x..], s.step, first && s.first, number, best, from);
-                    number += 1;
-                }
-            }
-            let to = &mut places[row * width..][..width];
-            for (to, &from) in to.iter_mut().zip(from.iter()) {
-                *to = if from == NOWHERE { I::NOWHERE } else { I::new(from) };
+            found.find(self, x, row, y, &mut pace);
+            for (i, to) in places[at..][..self.width()].iter_mut().enumerate() {
+                *to = found.place(i).map_or(I::NOWHERE, |place| I::new(place as u32));
             }
         }
     }
 
     #[inline(always)]
-    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(
-        &self,
-        starts: &mut MeetingStarts,
-        gy: &[T],
-        places: &[I],
-        gx: &mut [T],
-        output: Output,
-    ) {
+    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
         if self.pairs() {
             return self.max_pairs_backward_to(gy, places, gx, output);
         }
         if output == Output::Write {
             gx.fill(T::ZERO);
         }
-        let (width, step) = (self.width(), self.spans.first().map_or(1, |s| s.step));
         let mut pace = Pace::new();
-        for (row, d, h) in self.rows() {
-            pace.step(width);
-            let Some((first, _)) = self.sources(d, h).next() else { continue };
-            starts.find(self, d, h);
-            // What the next rows are added to.
-            let next = gx.as_ptr().wrapping_add(first + self.kernel[1] * self.axes[2].input * self.inner);
-            (0..self.axes[1].stride * self.axes[2].input * self.inner)
-                .step_by(64 / size_of::<T>())
-                .for_each(|i| simd::prefetch(next.wrapping_add(i).cast()));
-            let (gy, places) = (&gy[row * width..][..width], &places[row * width..][..width]);
-            starts.give(gy, places, gx, first, step);
-        }
+        pace.step(gy.len());
+        add_to(gx, places, gy);
     }
 
     /// Divides each number of a row.
@@ -298,61 +246,64 @@ impl Planes {
     }
 }
 
-/// For each meeting of a source row and a span where its output 0 is in gx, from the first source row on: one list for windows that see
-/// as many rows.
-pub(super) struct MeetingStarts {
-    /// How many rows in depth and height these are.
-    seen: [usize; 2],
-    list: Vec<usize>,
-    /// All places that a byte tells apart.
-    table: [usize; BYTES],
+/// Adds each gradient to its place. A function of its own, so that all that it uses is in registers.
+#[inline(never)]
+fn add_to<T: Real, I: WindowIndex>(gx: &mut [T], places: &[I], gy: &[T]) {
+    // Neighbours often share a place, and wait for each other there: parts far from each other take turns.
+    const PARTS: usize = 4;
+    let part = gy.len() / PARTS;
+    let mut add = |i: usize| {
+        // Nowhere is beyond all.
+        if let Some(gx) = gx.get_mut(places[i].get() as usize) {
+            *gx += gy[i];
+        }
+    };
+    for i in 0..part {
+        (0..PARTS).for_each(|k| add(k * part + i));
+    }
+    (PARTS * part..gy.len()).for_each(add);
 }
 
-impl MeetingStarts {
-    pub fn new() -> MeetingStarts {
-        MeetingStarts { seen: [usize::MAX; 2], list: Vec::new(), table: [FAR; BYTES] }
-    }
-
-    #[inline(always)]
-    fn find(&mut self, p: &Planes, d: Window, h: Window) {
-        let seen = [d.to - d.from, h.to - h.from];
-        if self.seen == seen {
-            return;
-        }
-        self.seen = seen;
-        self.list.clear();
-        reserve(&mut self.list, p.kernel[0] * p.kernel[1] * p.spans.len());
-        let first = p.sources(d, h).next().map_or(0, |s| s.0);
-        for (at, _) in p.sources(d, h) {
-            self.list.extend(p.spans.iter().map(|s| (at - first + s.x).wrapping_sub(s.y * s.step)));
-        }
-        self.table.fill(FAR);
-        self.table.iter_mut().zip(&self.list).for_each(|(to, &start)| *to = start);
-    }
-
-    /// Gives a row of gradients to their places, from `at` on. A function of its own, so that all that it uses is in registers.
-    #[inline(never)]
-    fn give<T: Real, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], mut at: usize, step: usize) {
-        for (&g, &place) in gy.iter().zip(places) {
-            // Nowhere: there is no such meeting.
-            let start = if size_of::<I>() == 1 {
-                self.table[place.get() as usize % BYTES]
-            } else {
-                self.list.get(place.get() as usize).copied().unwrap_or(FAR)
-            };
-            if let Some(gx) = gx.get_mut(start.wrapping_add(at)) {
-                *gx += g;
-            }
-            at += step;
-        }
-    }
+/// The maxima of a row of windows.
+struct RowMaxima {
+    /// Which meeting of a source row and a span each comes from, and for all meetings the place in x of their output 0.
+    from: Scratch<u32>,
+    starts: Vec<usize>,
+    step: usize,
 }
 
 /// The window sees only padding.
-pub(super) const NOWHERE: u32 = u32::MAX;
-/// Places that a byte tells apart, and one that is beyond every plane.
-const BYTES: usize = 1 << 8;
-const FAR: usize = usize::MAX / 2;
+const NOWHERE: u32 = u32::MAX;
+
+impl RowMaxima {
+    fn new(p: &Planes) -> RowMaxima {
+        let mut starts = Vec::new();
+        reserve(&mut starts, p.kernel[0] * p.kernel[1] * p.spans.len());
+        let step = p.spans.first().map_or(1, |s| s.step);
+        RowMaxima { from: Scratch::filled(p.width(), NOWHERE), starts, step }
+    }
+
+    /// The largest numbers to `best`, but for windows that see only padding.
+    #[inline(always)]
+    fn find<T: SimdReal>(&mut self, p: &Planes, x: &[T], (_, d, h): OutputRow, best: &mut [T], pace: &mut Pace) {
+        self.from.fill(NOWHERE);
+        self.starts.clear();
+        for (at, first) in p.sources(d, h) {
+            pace.step(p.meetings());
+            for s in &p.spans {
+                let (best, from) = (&mut best[s.y..][..s.count], &mut self.from[s.y..][..s.count]);
+                find(&x[at + s.x..], s.step, first && s.first, self.starts.len() as u32, best, from);
+                self.starts.push((at + s.x).wrapping_sub(s.y * s.step));
+            }
+        }
+    }
+
+    /// Where in x the maximum of window `i` is.
+    #[inline(always)]
+    fn place(&self, i: usize) -> Option<usize> {
+        self.starts.get(self.from[i] as usize).map(|start| start.wrapping_add(i * self.step))
+    }
+}
 
 /// Notes where every `step`-th of `x` is larger than the best numbers so far, or all of it with `take`.
 #[inline(always)]

@@ -18,7 +18,7 @@ impl Pooling {
         }
         let is_sum = matches!(task, PoolingTask::Sum(_) | PoolingTask::SumBackward(..));
         let is_narrow = is_sum && self.output()[2] <= NARROW && self.plane() <= PLANE;
-        is_narrow || are_short(self.outer, self.plane()) && self.turned(self.outer).places() < u8::MAX as usize
+        is_narrow || are_short(self.outer, self.plane())
     }
 
     /// Numbers of an input plane or of an output plane, of the larger one.
