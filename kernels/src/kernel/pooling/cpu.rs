@@ -116,6 +116,12 @@ impl Pooling {
         }
     }
 
+    fn check_places<I>(&self, places: &[I]) {
+        assert_eq!(places.len(), self.output_len(), "one place for each window");
+        let is_known = self.place_type().is_ok_and(|t| t.size() <= size_of::<I>());
+        assert!(is_known, "numbers that have room for the places");
+    }
+
     /// Outputs along the last axis that lie side by side and see an input at a position of their windows: that position,
     /// which outputs, and whether they see an input for the first time.
     fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>, bool)> + '_ {
@@ -145,13 +151,13 @@ impl Pooling {
 
     /// As `max_forward`; keeps where each maximum is. `I`: [`Self::place_type`], or wider.
     pub fn max_forward_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
-        assert_eq!(places.len(), self.output_len(), "one place for each window");
+        self.check_places(places);
         self.run(x, y, x, SendPtr(places.as_mut_ptr()), PoolingTask::MaxKeeping);
     }
 
     /// Adds each gradient to that of its window's maximum, where `max_forward_keeping` has found it.
     pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        assert_eq!(places.len(), self.output_len(), "one place for each window");
+        self.check_places(places);
         self.run(gy, gx, gy, SendPtr::of(places), PoolingTask::MaxBackwardTo(output));
     }
 

@@ -125,7 +125,7 @@ impl Pooling {
                         unsafe {
                             simd::run::<T>(&job);
                             turn(back(best, y.add(results).0, output), false);
-                            let Some(places) = places else { continue };
+                            let Some(places) = places.filter(|_| size_of::<I>() > 1) else { continue };
                             turn(back(at, turned.as_mut_ptr(), n), false);
                             for (plane, from) in turned.chunks_exact(n).take(g.rows).enumerate() {
                                 dispatch(NotedPlaces { from, to: places.slice(results + plane * output, n) });

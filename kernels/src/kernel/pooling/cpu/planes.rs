@@ -144,10 +144,10 @@ impl Planes {
         }
     }
 
-    /// As `max`, and the places of the maxima in x.
+    /// As `max`, and the places of the maxima in x; as bytes those in pairs of rows.
     #[inline(always)]
     pub fn max_keeping<T: SimdReal, I: WindowIndex>(&self, x: &[T], y: &mut [T], places: &mut [I]) {
-        if self.pairs() {
+        if size_of::<I>() == 1 {
             return self.max_pairs_keeping(x, y, places);
         }
         let mut found = RowMaxima::new(self);
@@ -165,7 +165,7 @@ impl Planes {
 
     #[inline(always)]
     pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        if self.pairs() {
+        if size_of::<I>() == 1 {
             return self.max_pairs_backward_to(gy, places, gx, output);
         }
         if output == Output::Write {
