@@ -153,30 +153,31 @@ pub(super) unsafe fn deviate<T: Real, L: Lanes<T>>(
     }
 }
 
-/// Adds g and g * (x - m), for as many numbers of g as of x.
+/// Adds g and g * (x - m), for as many numbers of g as of x; with `by`, g times that.
 #[inline(always)]
 pub(super) unsafe fn multiply<T: Real, L: Lanes<T>>(
     g: &[T],
+    by: Option<&[T]>,
     x: &[T],
     m: T,
     s: &mut VectorAccumulator<L::V>,
     q: &mut VectorAccumulator<L::V>,
 ) {
-    let g = &g[..x.len()];
+    let (g, by) = (&g[..x.len()], by.map(|by| by[..x.len()].as_ptr()));
     let (fours, ones) = ends::<T, L>(x.len());
-    // SAFETY: all vectors lie within x and g.
+    // SAFETY: all vectors lie within x, g and by.
     unsafe {
         let (pg, px, one, minus) = (g.as_ptr(), x.as_ptr(), L::splat(T::ONE), L::splat(-m));
         for i in (0..fours).step_by(4 * L::N) {
             for k in 0..4 {
-                let g = L::load(pg.add(i + k * L::N));
+                let g = times::<T, L>(L::load(pg.add(i + k * L::N)), by, i + k * L::N);
                 let d = L::fma(L::load(px.add(i + k * L::N)), one, minus);
                 s.0[k] = L::fma(g, one, s.0[k]);
                 q.0[k] = L::fma(g, d, q.0[k]);
             }
         }
         for i in (fours..ones).step_by(L::N) {
-            let g = L::load(pg.add(i));
+            let g = times::<T, L>(L::load(pg.add(i)), by, i);
             let d = L::fma(L::load(px.add(i)), one, minus);
             s.0[0] = L::fma(g, one, s.0[0]);
             q.0[0] = L::fma(g, d, q.0[0]);
@@ -184,10 +185,30 @@ pub(super) unsafe fn multiply<T: Real, L: Lanes<T>>(
         if ones < x.len() {
             // Zeros of g in the lanes behind the last number.
             let mask = L::mask(0, x.len() - ones);
-            let g = L::load_masked(pg.add(ones), mask);
+            let g = times_masked::<T, L>(L::load_masked(pg.add(ones), mask), by, ones, mask);
             let d = L::fma(L::load_masked(px.add(ones), mask), one, minus);
             s.0[1] = L::fma(g, one, s.0[1]);
             q.0[1] = L::fma(g, d, q.0[1]);
         }
+    }
+}
+
+/// `g * by[at..]`, or g alone.
+#[inline(always)]
+pub(super) unsafe fn times<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize) -> L::V {
+    match by {
+        // SAFETY: the caller is inside `enter`, and has a vector there.
+        Some(by) => unsafe { L::fma(g, L::load(by.add(at)), L::splat(T::ZERO)) },
+        None => g,
+    }
+}
+
+/// As `times`, of the mask's numbers.
+#[inline(always)]
+pub(super) unsafe fn times_masked<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize, m: L::M) -> L::V {
+    match by {
+        // SAFETY: as in `times`.
+        Some(by) => unsafe { L::fma(g, L::load_masked(by.add(at), m), L::splat(T::ZERO)) },
+        None => g,
     }
 }

@@ -150,7 +150,7 @@ unsafe fn sums<T: Real, L: Lanes<T>>(s: &Strip, gy: SendPtr<T>, x: Option<&[T]>,
                     let at = row.start + from..row.end.min(row.start + from + BLOCK);
                     let gy = gy.read(at.start, at.len());
                     match x {
-                        Some(x) => vector_sums::multiply::<T, L>(gy, &x[at], mean, &mut sum, &mut product),
+                        Some(x) => vector_sums::multiply::<T, L>(gy, None, &x[at], mean, &mut sum, &mut product),
                         None => vector_sums::add::<T, L>(gy, &mut sum),
                     }
                 }

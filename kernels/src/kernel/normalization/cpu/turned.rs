@@ -302,13 +302,14 @@ pub(super) fn backward_factors<T: Real, const R: usize>(
         }
         return;
     }
+    let each = 1.0 / n;
     for r in 0..rows {
         let all = gamma[r].to_f64() * inverse[r];
-        let slope = 2.0 * gvariance[r].to_f64() / n - all * inverse[r] * inverse[r] * product[r] / n;
+        let slope = (2.0 * gvariance[r].to_f64() - all * inverse[r] * inverse[r] * product[r]) * each;
         let rest = mean[r] - minus[r].to_f64();
         times[r] = T::from_f64(all);
         by_x[r] = T::from_f64(slope);
-        plus[r] = T::from_f64((gmean[r].to_f64() - all * sum[r]) / n - slope * rest);
+        plus[r] = T::from_f64((gmean[r].to_f64() - all * sum[r]) * each - slope * rest);
     }
 }
 
@@ -392,7 +393,7 @@ fn normal_products<T: SimdReal>(b: &LayerBackward<T>, g: &RowGroup, gy: &[T], x:
     scratch::with(4 * g.rows, |room| {
         let (normal, by) = room.split_at_mut(g.rows);
         for (i, row) in g.numbers().enumerate() {
-            (by[i], by[g.rows + i], by[2 * g.rows + i]) = b.row(row);
+            [by[i], by[g.rows + i], by[2 * g.rows + i]] = b.row(row);
         }
         for ((x, gy), sum) in x.chunks_exact(g.rows).zip(gy.chunks_exact(g.rows)).zip(sums) {
             normal.copy_from_slice(x);
