@@ -106,10 +106,9 @@ impl Pooling {
 
     /// In what `max_forward_keeping` keeps places: numbers within pairs of rows, or within planes and groups of short ones.
     pub fn place_type(&self) -> Result<DType> {
-        let task = PoolingTask::MaxKeeping;
         match self.input_len() / self.outer.max(1) {
-            _ if self.is_turned(task) => Ok(DType::U16),
-            _ if self.kernel == [1, 2, 2] && Planes::new(self, task).pairs() => Ok(DType::U8),
+            _ if self.is_turned(PoolingTask::MaxKeeping) => Ok(DType::U16),
+            _ if self.pairs() => Ok(DType::U8),
             n if n < u16::MAX as usize => Ok(DType::U16),
             n if n < u32::MAX as usize => Ok(DType::U32),
             _ => Err(Error::unsupported("the maxima of samples of 2^32 elements and more have no gradient")),
@@ -199,14 +198,14 @@ impl Pooling {
         if self.is_turned(task) {
             return self.run_turned(from, to, x, places, task);
         }
-        let planes = Planes::new(self, task);
-        if !planes.pairs() && self.goes_across() {
+        if !self.pairs() && self.goes_across() {
             match task {
                 PoolingTask::Max => return self.max_across::<T, I>(from, to, None),
                 PoolingTask::MaxKeeping => return self.max_across(from, to, Some(places)),
                 _ => {}
             }
         }
+        let planes = Planes::new(self, task);
         let (from, to, x) = (SendPtr::of(from), SendPtr(to.as_mut_ptr()), SendPtr::of(x));
         dispatch(ChunkedPooling { p: self, planes, from, to, x, places });
     }
@@ -280,7 +279,6 @@ const NO_PLACES: SendPtr<u8> = SendPtr(std::ptr::null_mut());
 struct PoolingAxis {
     windows: Vec<Window>,
     input: usize,
-    stride: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -301,7 +299,7 @@ impl PoolingAxis {
         let mut windows = Vec::new();
         reserve(&mut windows, p.output()[i]);
         windows.extend((0..p.output()[i]).map(window));
-        PoolingAxis { windows, input, stride }
+        PoolingAxis { windows, input }
     }
 }
 
@@ -369,7 +367,7 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
                 }
                 // So the others are not compiled for each type of places.
                 _ if size_of::<I>() != 1 => unreachable!("a task without places"),
-                PoolingTask::Max if self.planes.pairs() => self.planes.max_pairs(from, to),
+                PoolingTask::Max if self.planes.pairs => self.planes.max_pairs(from, to),
                 PoolingTask::Max => self.planes.max(from, to),
                 PoolingTask::MaxBackward(o) => self.planes.max_backward(from, &self.x[i * x..][..x], to, o),
                 PoolingTask::Sum(d) => self.planes.sum(from, to, d),

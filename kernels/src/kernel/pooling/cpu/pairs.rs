@@ -2,18 +2,20 @@
 //! the machine has AVX-512, since compilers make a long scalar loop of it.
 
 use super::planes::Planes;
-use super::{Divisor, PoolingAxis, WindowIndex, larger, wins};
+use super::{Divisor, Pooling, WindowIndex, larger, wins};
 use crate::array::Output;
 use crate::dtype::Real;
 
-impl Planes {
+impl Pooling {
     /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
-    pub fn pairs(&self) -> bool {
-        let [d, h, w] = &self.axes;
-        let whole = |a: &PoolingAxis| a.stride == 2 && a.windows.iter().all(|w| w.to - w.from == 2);
-        self.inner == 1 && self.kernel == [1, 2, 2] && self.pad == [0; 3] && d.stride == 1 && whole(h) && whole(w)
+    pub(super) fn pairs(&self) -> bool {
+        let out = self.output();
+        let whole = [1, 2].into_iter().all(|i| 2 * out[i] <= self.input[i]);
+        self.inner == 1 && self.kernel == [1, 2, 2] && self.stride == [1, 2, 2] && self.pad == [0; 3] && whole
     }
+}
 
+impl Planes {
     /// The rows of the output, and where the first of the two input rows begins that each is made of.
     #[inline(always)]
     fn row_pairs(&self) -> impl Iterator<Item = (usize, usize)> {

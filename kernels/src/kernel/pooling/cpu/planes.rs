@@ -14,8 +14,9 @@ pub(super) struct Planes {
     pub axes: [PoolingAxis; 3],
     pub inner: usize,
     pub kernel: [usize; 3],
-    pub pad: [usize; 3],
     pub task: PoolingTask,
+    /// See [`Pooling::pairs`].
+    pub pairs: bool,
     /// How a row's windows meet an input row.
     spans: Vec<RowSpan>,
 }
@@ -62,7 +63,7 @@ macro_rules! each_of {
 impl Planes {
     pub fn new(p: &Pooling, task: PoolingTask) -> Self {
         let axes = [0, 1, 2].map(|i| PoolingAxis::new(p, i));
-        let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, pad: p.pad, task, spans: Vec::new() };
+        let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, task, pairs: p.pairs(), spans: Vec::new() };
         p.runs().for_each(|(k, outputs, first)| planes.add_spans(p, k, outputs, first));
         planes
     }
@@ -126,7 +127,7 @@ impl Planes {
 
     #[inline(always)]
     pub fn max_backward<T: SimdReal>(&self, gy: &[T], x: &[T], gx: &mut [T], output: Output) {
-        if self.pairs() {
+        if self.pairs {
             return self.max_pairs_backward(gy, x, gx, output);
         }
         if output == Output::Write {
@@ -171,8 +172,7 @@ impl Planes {
         if output == Output::Write {
             gx.fill(T::ZERO);
         }
-        let mut pace = Pace::new();
-        pace.step(gy.len());
+        Pace::new().step(gy.len());
         add_to(gx, places, gy);
     }
 
@@ -197,7 +197,7 @@ impl Planes {
 
     #[inline(always)]
     pub fn sum<T: Real>(&self, x: &[T], y: &mut [T], divisor: Divisor) {
-        if self.pairs() {
+        if self.pairs {
             return self.sum_pairs(x, y, divisor);
         }
         let width = self.width();
