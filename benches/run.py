@@ -172,7 +172,8 @@ def find_engines(wanted: list[str]) -> tuple[dict[str, str], list[str]]:
 
 def limit_lines(pythons: dict[str, str]) -> list[str]:
     """The limits of the machine, at one thread and at all."""
-    lines = []
+    lines: list[str] = []
+    alone = 0.0
     for threads in sorted({1, cores()}) if "nnrs" in pythons else ():
         found = machine_limits(pythons["nnrs"], threads)
         if found:
@@ -180,6 +181,9 @@ def limit_lines(pythons: dict[str, str]) -> list[str]:
             lines.append(
                 f"limits of {threads} thread{'s' * (threads > 1)}: {flops:.0f} GFLOP/s, copies {moved:.1f} GB/s"
             )
+            alone = alone or flops / threads
+            if flops < 0.7 * threads * alone:
+                lines.append(f"something else took cores of this machine: rows of {threads} threads may be too slow")
     return lines
 
 

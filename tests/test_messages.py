@@ -120,12 +120,14 @@ CALLS = {
     "d": (lambda: setattr(var(3), "d", "abc"), "^Variable.d: argument 'value': .*numbers.*, got str 'abc'"),
     "g": (lambda: setattr(var(3), "g", None), "^Variable.g: argument 'value': .*numbers.*, got NoneType"),
     "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
+    "reduce": (lambda: F.reduce(var(2, 3), op=np.ones(2)), "^reduce: argument 'op': .*'sum' or 'mean', got ndarray"),
 }
 VALUES = {
     "of a part": (
         lambda: F.clip_by_norm(var(2, 3), 1.0, axis=9),
         r"^clip_by_norm: argument 'axis': .*got 9\n  inputs: x",
     ),
+    "of a choice": (lambda: F.reduce(var(2, 3), op="max"), "^reduce: argument 'op': .*'sum' or 'mean', got max"),
     "of a part's own argument": (
         lambda: F.multi_head_attention(*[var(3, 2, 8)] * 3, 2, *[var(8, 8)] * 3, var(4, 8)),
         r"^multi_head_attention: in affine: argument 'weight': ",

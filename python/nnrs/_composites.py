@@ -136,10 +136,11 @@ def reduce(x: A, op: str = "sum") -> A:
         op: 'sum' or 'mean'.
 
     Raises:
-        ValueError: For another `op`.
+        TypeError, ValueError: For another `op`.
     """
     from . import functions as F
 
+    check_type("reduce", "op", op, str, "'sum' or 'mean'")
     if op not in ("sum", "mean"):
         raise ArgumentError(message("reduce", "op", "'sum' or 'mean'", op))
     warnings.warn("F.reduce is deprecated in NNabla; use F.sum or F.mean", DeprecationWarning, stacklevel=3)
