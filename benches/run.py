@@ -181,7 +181,7 @@ def limit_lines(pythons: dict[str, str]) -> list[str]:
             lines.append(
                 f"limits of {threads} thread{'s' * (threads > 1)}: {flops:.0f} GFLOP/s, copies {moved:.1f} GB/s"
             )
-            alone = alone or flops / threads
+            alone = alone or flops
             if flops < 0.7 * threads * alone:
                 lines.append(f"something else took cores of this machine: rows of {threads} threads may be too slow")
     return lines

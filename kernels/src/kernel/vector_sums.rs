@@ -195,7 +195,7 @@ pub(super) unsafe fn multiply<T: Real, L: Lanes<T>>(
 
 /// `g * by[at..]`, or g alone.
 #[inline(always)]
-pub(super) unsafe fn times<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize) -> L::V {
+unsafe fn times<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize) -> L::V {
     match by {
         // SAFETY: the caller is inside `enter`, and has a vector there.
         Some(by) => unsafe { L::fma(g, L::load(by.add(at)), L::splat(T::ZERO)) },
@@ -205,7 +205,7 @@ pub(super) unsafe fn times<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, 
 
 /// As `times`, of the mask's numbers.
 #[inline(always)]
-pub(super) unsafe fn times_masked<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize, m: L::M) -> L::V {
+unsafe fn times_masked<T: Real, L: Lanes<T>>(g: L::V, by: Option<*const T>, at: usize, m: L::M) -> L::V {
     match by {
         // SAFETY: as in `times`.
         Some(by) => unsafe { L::fma(g, L::load_masked(by.add(at), m), L::splat(T::ZERO)) },

@@ -273,6 +273,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         let last = |s: Register| if s & BLOCK == 0 { s } else { (s & !BLOCK) + p.tiles as Register };
         p.steps.iter_mut().for_each(|s| (s.a, s.b, s.c) = (last(s.a), last(s.b), last(s.c)));
         p.fills.iter_mut().for_each(|f| f.0 = last(f.0));
+        // A number in a tile takes its share of the first cache.
         p.tile = match p.tiles {
             0..=3 if p.fills.is_empty() => 2048,
             0..=6 => 1024,

@@ -235,41 +235,22 @@ pub trait WindowIndex: Copy + Send + Sync {
     fn get(self) -> u32;
 }
 
-impl WindowIndex for u8 {
-    const NOWHERE: u8 = u8::MAX;
-    #[inline(always)]
-    fn new(i: u32) -> u8 {
-        i as u8
-    }
-    #[inline(always)]
-    fn get(self) -> u32 {
-        self as u32
-    }
+macro_rules! window_index {
+    ($($t:ident)*) => {
+        $(impl WindowIndex for $t {
+            const NOWHERE: $t = $t::MAX;
+            #[inline(always)]
+            fn new(i: u32) -> $t {
+                i as $t
+            }
+            #[inline(always)]
+            fn get(self) -> u32 {
+                self as u32
+            }
+        })*
+    };
 }
-
-impl WindowIndex for u16 {
-    const NOWHERE: u16 = u16::MAX;
-    #[inline(always)]
-    fn new(i: u32) -> u16 {
-        i as u16
-    }
-    #[inline(always)]
-    fn get(self) -> u32 {
-        self as u32
-    }
-}
-
-impl WindowIndex for u32 {
-    const NOWHERE: u32 = u32::MAX;
-    #[inline(always)]
-    fn new(i: u32) -> u32 {
-        i
-    }
-    #[inline(always)]
-    fn get(self) -> u32 {
-        self
-    }
-}
+window_index!(u8 u16 u32);
 
 /// For tasks that have nothing to do with places: these are bytes then.
 const NO_PLACES: SendPtr<u8> = SendPtr(std::ptr::null_mut());

@@ -40,13 +40,18 @@ pub struct LayerBackward<'a, T> {
 }
 
 impl<T: Real> LayerBackward<'_, T> {
-    /// The numbers that normalize a row: `(x - .0) * .1 + .2`; the last is what rounding takes from the mean.
+    /// As [`normalizing`], of a row.
     #[inline(always)]
     pub(super) fn row(&self, i: usize) -> [T; 3] {
-        let (mean, inverse) = (self.mean[i], self.inverse[i]);
-        let minus = T::from_f64(mean);
-        [minus, T::from_f64(inverse), T::from_f64((minus.to_f64() - mean) * inverse)]
+        normalizing(self.mean[i], self.inverse[i])
     }
+}
+
+/// The numbers that normalize a row, minus, times and rest: `(x - minus) * times + rest`; the last is what rounding takes from the mean.
+#[inline(always)]
+fn normalizing<T: Real>(mean: f64, inverse: f64) -> [T; 3] {
+    let minus = T::from_f64(mean);
+    [minus, T::from_f64(inverse), T::from_f64((minus.to_f64() - mean) * inverse)]
 }
 
 /// Gradients to write or add to.

@@ -2,7 +2,7 @@
 
 use super::super::rows::add_moments;
 use super::super::wide_moments;
-use super::together;
+use super::{normalizing, together};
 use crate::dtype::Real;
 use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
 use crate::simd::lanes::{Choose, Lanes, WithLanes};
@@ -44,14 +44,12 @@ impl<T: Real> WithLanes<T> for LayerForwardPart<'_, T> {
                     add_moments::<T, L>(x, 0.0, &mut m);
                     (mean[0], variance[0]) = (m[0], m[1] / n as f64);
                 }
-                let mut by = [[T::ZERO; SIDE]; 3];
+                let mut inverse = [0.0; SIDE];
                 for i in 0..mean.len() {
-                    let inverse = 1.0 / (variance[i] + self.eps).sqrt();
-                    (by[0][i], by[1][i]) = (T::from_f64(mean[i]), T::from_f64(inverse));
-                    by[2][i] = T::from_f64((by[0][i].to_f64() - mean[i]) * inverse);
+                    inverse[i] = 1.0 / (variance[i] + self.eps).sqrt();
                 }
                 for (i, (x, y)) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)).enumerate() {
-                    normalized::<T, L>(by.map(|by| by[i]), x, self.gamma, self.beta, y);
+                    normalized::<T, L>(normalizing(mean[i], inverse[i]), x, self.gamma, self.beta, y);
                 }
             }
         }
