@@ -6,7 +6,7 @@ use super::steps::{RegisterOp, TileAddress};
 use super::vector::{Op1, Op2, Vector};
 
 pub type UnaryFn<T> = unsafe fn(*mut T, *const T, usize);
-pub type BinaryFn<T> = unsafe fn(*mut T, *const T, *const T, usize);
+pub type BinaryFn<T> = unsafe fn(*mut T, TileAddress<T>, TileAddress<T>, usize);
 pub type StepsFn<T> = unsafe fn(&[RegisterOp], *const TileAddress<T>, usize);
 pub type SelectFn<T> = unsafe fn(*mut T, *const T, *const T, *const T, usize);
 
@@ -50,18 +50,18 @@ pub unsafe fn map1<V: Vector>(o: &impl Op1, y: *mut V::E, x: *const V::E, n: usi
 
 /// `y[i] = o(a[i], b[i])`; y may be a or b.
 /// # Safety
-/// As for `map1`.
+/// As for `map1`; a block's elements are some vectors.
 #[inline(always)]
-pub unsafe fn map2<V: Vector>(o: &impl Op2, y: *mut V::E, a: *const V::E, b: *const V::E, n: usize) {
+pub unsafe fn map2<V: Vector>(o: &impl Op2, y: *mut V::E, a: TileAddress<V::E>, b: TileAddress<V::E>, n: usize) {
     let whole = n - n % V::N;
     let rest = n - whole;
-    // SAFETY: all of it stays within the n elements.
+    // SAFETY: all of it stays within the n elements, or the block's.
     unsafe {
         for i in (0..whole).step_by(V::N) {
-            V::apply2(o, V::load(a.add(i)), V::load(b.add(i))).store(y.add(i));
+            V::apply2(o, V::load(a.at(i)), V::load(b.at(i))).store(y.add(i));
         }
         if rest > 0 {
-            let (a, b) = (V::load_part(a.add(whole), rest), V::load_part(b.add(whole), rest));
+            let (a, b) = (V::load_part(a.at(whole), rest), V::load_part(b.at(whole), rest));
             V::apply2(o, a, b).store_part(y.add(whole), rest);
         }
     }
@@ -109,7 +109,12 @@ macro_rules! kernels {
             unsafe { $crate::simd::kernels::map1::<V>(&O::default(), y, x, n) }
         }
         $(#[$feature])*
-        unsafe fn binary<V: Vector, O: Op2 + Default>(y: *mut V::E, a: *const V::E, b: *const V::E, n: usize) {
+        unsafe fn binary<V: Vector, O: Op2 + Default>(
+            y: *mut V::E,
+            a: $crate::simd::steps::TileAddress<V::E>,
+            b: $crate::simd::steps::TileAddress<V::E>,
+            n: usize,
+        ) {
             // SAFETY: the caller's promise.
             unsafe { $crate::simd::kernels::map2::<V>(&O::default(), y, a, b, n) }
         }

@@ -202,7 +202,7 @@ pub unsafe fn unary<T: SimdReal>(op: Unary, y: *mut T, x: *const T, n: usize) {
 /// All pointers must be good for n elements; y must be the same as each input or apart from it.
 pub unsafe fn binary<T: SimdReal>(op: Binary, y: *mut T, a: *const T, b: *const T, n: usize) {
     // SAFETY: the caller's promise; the table is one for this CPU.
-    unsafe { binary_fn::<T>(op)(y, a, b, n) }
+    unsafe { binary_fn::<T>(op)(y, TileAddress::tile(a), TileAddress::tile(b), n) }
 }
 
 /// `y = c != 0 ? a : b` (NaN counts as true); y may be any of them.

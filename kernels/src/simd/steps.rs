@@ -15,6 +15,18 @@ pub struct TileAddress<T> {
     pub mask: usize,
 }
 
+impl<T> TileAddress<T> {
+    pub fn tile(ptr: *const T) -> TileAddress<T> {
+        TileAddress { ptr: ptr.cast_mut(), mask: usize::MAX }
+    }
+
+    /// Element i.
+    #[inline(always)]
+    pub fn at(self, i: usize) -> *mut T {
+        self.ptr.wrapping_add(i & self.mask)
+    }
+}
+
 /// One step: what to do with the registers, and the numbers of the places it reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterOp {
@@ -164,10 +176,7 @@ macro_rules! acts {
             let mut s = r;
             for step in steps {
                 // SAFETY: the caller's promise.
-                let at = |k: u32| unsafe {
-                    let p = *places.add(k as usize);
-                    p.ptr.add(i & p.mask)
-                };
+                let at = |k: u32| unsafe { *places.add(k as usize) }.at(i);
                 match step.act {
                     Act::Load => each!(r reach at step k; a => a),
                     Act::Store => put!(r reach at step k; a = => r[k]),

@@ -175,10 +175,14 @@ fn run_unary<T: Copy + Default>(k: &Kernels<T>, op: Unary, x: &[T]) -> Vec<T> {
     y
 }
 
+fn tile<T>(x: &[T]) -> TileAddress<T> {
+    TileAddress::tile(x.as_ptr())
+}
+
 fn run_binary<T: Copy + Default>(k: &Kernels<T>, op: Binary, a: &[T], b: &[T]) -> Vec<T> {
     let mut y = vec![T::default(); a.len()];
     // SAFETY: as above.
-    unsafe { (k.binary)(op)(y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), a.len()) };
+    unsafe { (k.binary)(op)(y.as_mut_ptr(), tile(a), tile(b), a.len()) };
     y
 }
 
@@ -275,9 +279,9 @@ fn tails_and_aliases() {
                 let (mut y, mut z, mut w) = (x.clone(), b.clone(), b.clone());
                 // SAFETY: n < 64.
                 unsafe {
-                    (k.binary)(op)(y.as_mut_ptr(), y.as_ptr(), b.as_ptr(), n);
-                    (k.binary)(op)(z.as_mut_ptr(), x.as_ptr(), z.as_ptr(), n);
-                    (k.binary)(op)(w.as_mut_ptr(), w.as_ptr(), w.as_ptr(), n);
+                    (k.binary)(op)(y.as_mut_ptr(), tile(&y), tile(&b), n);
+                    (k.binary)(op)(z.as_mut_ptr(), tile(&x), tile(&z), n);
+                    (k.binary)(op)(w.as_mut_ptr(), tile(&w), tile(&w), n);
                 }
                 assert_eq!(bits(&y), bits(&[&ab[..n], &x[n..]].concat()), "{op:?} {isa:?} {n}");
                 assert_eq!(bits(&z), bits(&[&ab[..n], &b[n..]].concat()), "{op:?} {isa:?} {n}");
@@ -332,7 +336,7 @@ fn tile_speed() {
         for op in [Binary::Mul, Binary::Add, Binary::Max, Binary::Pow, Binary::Atan2] {
             let f = (k.binary)(op);
             // SAFETY: all are 1024 long.
-            show(isa, format!("{op:?}"), &mut || unsafe { f(y.as_mut_ptr(), x.as_ptr(), b.as_ptr(), 1024) });
+            show(isa, format!("{op:?}"), &mut || unsafe { f(y.as_mut_ptr(), tile(x), tile(b), 1024) });
         }
         // SAFETY: the kernels of this processor, over slices.
         show(isa, "sum".into(), &mut || _ = std::hint::black_box(unsafe { (k.sum)(x) }));

@@ -22,7 +22,7 @@ impl<T: Real> StepCase<'_, T> {
     fn binary(&self, op: Binary, a: &[T], b: &[T]) -> Vec<T> {
         let mut y = vec![T::ZERO; a.len()];
         // SAFETY: as above.
-        unsafe { (self.k.binary)(op)(y.as_mut_ptr(), a.as_ptr(), b.as_ptr(), a.len()) };
+        unsafe { (self.k.binary)(op)(y.as_mut_ptr(), TileAddress::tile(a.as_ptr()), TileAddress::tile(b.as_ptr()), a.len()) };
         y
     }
 
@@ -43,8 +43,8 @@ impl<T: Real> StepCase<'_, T> {
         let mut y = [vec![guard; n + 1], vec![guard; n + 1]];
         let [aside, last] = &mut y;
         let mut places: Vec<TileAddress<T>> =
-            self.x.iter().map(|x| TileAddress { ptr: x.as_ptr() as *mut T, mask: usize::MAX }).collect();
-        places.extend([aside, last].map(|y| TileAddress { ptr: y.as_mut_ptr(), mask: usize::MAX }));
+            self.x.iter().map(|x| TileAddress::tile(x.as_ptr())).collect();
+        places.extend([aside, last].map(|y| TileAddress::tile(y.as_mut_ptr())));
         // SAFETY: all places have n elements.
         unsafe { (self.k.steps)(&steps, places.as_ptr(), n) };
         assert!(y.iter().all(|y| y[n].to_f64() == 77.0), "written beyond the end");
@@ -149,8 +149,8 @@ fn blocks_are_their_own() {
         let x: Vec<f32> = (0..n).map(|i| i as f32 * 0.37).collect();
         let (mut y, mut block) = (vec![0.0; n], vec![0.0; k.block]);
         let places = [
-            TileAddress { ptr: x.as_ptr() as *mut f32, mask: usize::MAX },
-            TileAddress { ptr: y.as_mut_ptr(), mask: usize::MAX },
+            TileAddress::tile(x.as_ptr()),
+            TileAddress::tile(y.as_mut_ptr()),
             TileAddress { ptr: block.as_mut_ptr(), mask: k.block - 1 },
         ];
         let acts = [(Act::Load, 0), (Act::Square, 0), (Act::Store, 2), (Act::Load, 0), (Act::Sub, 2), (Act::Store, 1)];

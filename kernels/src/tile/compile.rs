@@ -47,7 +47,11 @@ pub(super) struct Compiler<'a, T> {
 pub(super) const BLOCK: Register = 1 << 31;
 
 fn is_leaf(ins: Ins) -> bool {
-    matches!(ins, Ins::Input(_) | Ins::Const(_) | Ins::Scalar(_))
+    is_number(ins) || matches!(ins, Ins::Input(_))
+}
+
+fn is_number(ins: Ins) -> bool {
+    matches!(ins, Ins::Const(_) | Ins::Scalar(_))
 }
 
 /// Whether the operation is a step; else it is a loop.
@@ -133,7 +137,10 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     fn loops_over(&mut self, id: usize) {
         let v = &mut self.values[id];
         (v.looped, v.tile) = (true, true);
-        self.ssa.ins()[id].operands().for_each(|o| self.values[o as usize].tile = true);
+        let (ssa, ins) = (self.ssa, self.ssa.ins()[id]);
+        // A loop over two operands takes numbers from a block.
+        let in_block = |o: &Id| matches!(ins, Ins::Binary(..)) && is_number(ssa.get(*o));
+        ins.operands().filter(|o| !in_block(o)).for_each(|o| self.values[o as usize].tile = true);
     }
 
     fn survey_outputs(&mut self) {
@@ -270,12 +277,17 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     /// Puts the blocks' slots behind the tiles', and chooses the length of a tile.
     fn seal(&mut self) {
         let p = &mut self.program;
-        let last = |s: Register| if s & BLOCK == 0 { s } else { (s & !BLOCK) + p.tiles as Register };
+        let tiles = p.tiles as Register;
+        let last = |s: Register| if s & BLOCK == 0 { s } else { (s & !BLOCK) + tiles };
         p.steps.iter_mut().for_each(|s| (s.a, s.b, s.c) = (last(s.a), last(s.b), last(s.c)));
         p.fills.iter_mut().for_each(|f| f.0 = last(f.0));
-        // A number in a tile takes its share of the first cache.
+        for code in &mut p.code {
+            if let Code::Binary { a, b, .. } = code {
+                (*a, *b) = (last(*a), last(*b));
+            }
+        }
         p.tile = match p.tiles {
-            0..=3 if p.fills.is_empty() => 2048,
+            0..=3 => 2048,
             0..=6 => 1024,
             7..=16 => 512,
             _ => 256,

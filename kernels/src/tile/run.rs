@@ -99,7 +99,7 @@ impl<T: SimdReal> TileRun<'_, T> {
             let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
             // SAFETY: inside the array, or inside the scratch.
             let ptr = unsafe { array.add(offset) };
-            places.of.push(TileAddress { ptr, mask: usize::MAX });
+            places.of.push(TileAddress::tile(ptr));
         }
         for s in 0..p.blocks {
             // SAFETY: inside the scratch.
@@ -178,7 +178,7 @@ impl<T: SimdReal> TileRun<'_, T> {
             unsafe {
                 match *code {
                     Code::Unary { f, y, a } => f(at(y), at(a), len),
-                    Code::Binary { f, y, a, b } => f(at(y), at(a), at(b), len),
+                    Code::Binary { f, y, a, b } => f(at(y), places.of[a as usize], places.of[b as usize], len),
                     Code::Select { f, y, c, a, b } => f(at(y), at(c), at(a), at(b), len),
                     Code::Steps { f, from, to } => {
                         f(&self.program.steps[from as usize..to as usize], places.of.as_ptr(), len)

@@ -54,10 +54,10 @@ impl Extreme {
                     y.slice(r, v.len()).copy_from_slice(v);
                 }
                 if let Some(y) = index {
-                    y.slice(r, k.len()).iter_mut().zip(k).for_each(|(y, &k)| *y = k as u64);
+                    k.write(y.slice(r, v.len()));
                 }
                 if let Some(y) = saved {
-                    y.slice(r, k.len()).iter_mut().zip(k).for_each(|(y, &k)| *y = I::new(k));
+                    k.write(y.slice(r, v.len()));
                 }
             }
         });

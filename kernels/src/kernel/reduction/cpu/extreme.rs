@@ -8,7 +8,6 @@ use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, Shared, share};
 use crate::shape::Shape;
 use crate::simd::{self, SimdReal};
-use smallvec::SmallVec;
 
 mod strips;
 
@@ -29,15 +28,39 @@ pub enum Extremum {
     Smallest,
 }
 
+/// The winners' numbers among the reduced elements: of one result, or of neighbouring ones.
+#[derive(Clone, Copy)]
+pub enum Numbers<'a> {
+    One(usize),
+    Many(&'a [u32]),
+}
+
+impl Numbers<'_> {
+    /// Writes them.
+    pub fn write<I: Index>(self, to: &mut [I]) {
+        match self {
+            Numbers::One(k) => to[0] = I::new(k),
+            Numbers::Many(from) => to.iter_mut().zip(from).for_each(|(to, &k)| *to = I::new(k as usize)),
+        }
+    }
+
+    fn get(self, i: usize) -> usize {
+        match self {
+            Numbers::One(k) => k,
+            Numbers::Many(k) => k[i] as usize,
+        }
+    }
+}
+
 /// Calls `f` with the number of a result and, of it and its neighbours, the winners' values and, if `numbers` are asked for,
-/// their numbers among the reduced elements. No axis that is reduced may be empty.
+/// their numbers. No axis that is reduced may be empty.
 pub fn winners<T: SimdReal>(
     x: &[T],
     shape: &Shape,
     reduced: &[bool],
     order: Extremum,
     numbers: bool,
-    f: impl Fn(usize, &[T], &[usize]) + Sync,
+    f: impl Fn(usize, &[T], Numbers) + Sync,
 ) {
     if x.is_empty() {
         return;
@@ -53,12 +76,12 @@ pub fn winners<T: SimdReal>(
         Some(n) if axes.count(false) < 8 && x.len() >= MIN_PARALLEL => s.long_rows(n, &f),
         Some(n) => share(axes.count(false), x.len(), |r| {
             let (v, k) = s.row(r, n);
-            f(r, &[v], &[k]);
+            f(r, &[v], Numbers::One(k));
         }),
         None if count <= u32::MAX as usize => s.columns(count, &f),
         None => (0..axes.count(false)).for_each(|r| {
             let (v, k) = s.scan(s.base(r));
-            f(r, &[v], &[k]);
+            f(r, &[v], Numbers::One(k));
         }),
     }
 }
@@ -69,7 +92,7 @@ fn turned<T: SimdReal>(
     x: &[T],
     order: Extremum,
     numbers: bool,
-    f: &(impl Fn(usize, &[T], &[usize]) + Sync),
+    f: &(impl Fn(usize, &[T], Numbers) + Sync),
 ) {
     let axes = ReductionAxes::new(&g.turned(), &[true, false]);
     scratch::with(g.size(), |columns| {
@@ -86,9 +109,10 @@ pub fn mark<T: SimdReal>(x: &[T], shape: &Shape, reduced: &[bool], order: Extrem
     let axes = ReductionAxes::new(shape, reduced);
     let shared = Shared(y.as_mut_ptr());
     let (shared, inner) = (&shared, axes.inner());
-    winners(x, shape, reduced, order, true, move |first, _, places| {
-        for (r, &k) in (first..).zip(places) {
-            let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(k);
+    winners(x, shape, reduced, order, true, move |first, values, numbers| {
+        for i in 0..values.len() {
+            let r = first + i;
+            let at = axes.row_offset(r / inner) + r % inner + axes.reduced_offset(numbers.get(i));
             // SAFETY: inside the array; each result has elements of its own.
             unsafe { shared.0.add(at).write(T::ONE) };
         }
@@ -157,6 +181,11 @@ pub fn spread<T: SimdReal, I: Index>(
     });
 }
 
+/// Whether `v` is among them; no branch for each.
+fn holds<V: Copy + PartialEq>(x: &[V], v: V) -> bool {
+    x.iter().fold(false, |any, &e| any | (e == v))
+}
+
 struct ExtremumSearch<'a, T> {
     x: &'a [T],
     axes: &'a ReductionAxes,
@@ -223,7 +252,7 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
     }
 
     /// Few results over many neighbours: parts of the runs are looked through on all threads.
-    fn long_rows(&self, n: usize, f: &impl Fn(usize, &[T], &[usize])) {
+    fn long_rows(&self, n: usize, f: &impl Fn(usize, &[T], Numbers)) {
         let (runs, parts) = (self.axes.count(true) / n, n.div_ceil(PART));
         let mut bests = Scratch::filled(runs * parts, T::ZERO);
         for r in 0..self.axes.count(false) {
@@ -238,29 +267,33 @@ impl<T: SimdReal> ExtremumSearch<'_, T> {
             });
             let best = bests.iter().copied().enumerate().reduce(|a, b| if self.beats(b.1, a.1) { b } else { a });
             let (v, k) = self.place(base, n, best.map(|(i, v)| (i / parts, v)));
-            f(r, &[v], &[k]);
+            f(r, &[v], Numbers::One(k));
         }
     }
 
     /// Neighbouring results over `count` rows, some columns at a time.
-    fn columns(&self, count: usize, f: &(impl Fn(usize, &[T], &[usize]) + Sync)) {
+    fn columns(&self, count: usize, f: &(impl Fn(usize, &[T], Numbers) + Sync)) {
         let inner = self.axes.inner();
         let blocks = inner.div_ceil(COLUMNS);
         share(self.axes.count(false) / inner * blocks, self.x.len(), |task| {
             let (row, first) = (task / blocks, task % blocks * COLUMNS);
             let width = COLUMNS.min(inner - first);
             let base = self.axes.row_offset(row) + first;
-            let (mut best, mut at) = ([T::ZERO; COLUMNS], [UNFOUND; COLUMNS]);
+            let (mut best, mut at) = ([T::ZERO; COLUMNS], [0; COLUMNS]);
+            let (best, at) = (&mut best[..width], &mut at[..width]);
             let strips = Strips { axes: self.axes, count, base, smallest: self.order == Extremum::Smallest };
-            strips.find(self.x, &mut best[..width], self.numbers.then_some(&mut at[..width]));
-            let mut places = at.map(|at| at as usize);
-            let is_lost = |j: usize| if self.numbers { at[j] == UNFOUND } else { best[j] == self.start() };
-            // Mostly none is, which is found out first, without a branch for each.
-            if (0..width).fold(false, |any, j| any | is_lost(j)) {
-                let lost = (0..width).filter(|&j| is_lost(j)).collect::<SmallVec<[usize; COLUMNS]>>();
-                lost.into_iter().for_each(|j| (best[j], places[j]) = self.scan(base + j));
+            strips.find(self.x, best, self.numbers.then_some(&mut *at));
+            // Mostly all are found, which is seen first, without a branch for each.
+            let some_are_lost = if self.numbers { holds(at, UNFOUND) } else { holds(best, self.start()) };
+            if some_are_lost {
+                for j in 0..width {
+                    if at[j] == UNFOUND || best[j] == self.start() {
+                        let (v, k) = self.scan(base + j);
+                        (best[j], at[j]) = (v, k as u32);
+                    }
+                }
             }
-            f(row * inner + first, &best[..width], &places[..width]);
+            f(row * inner + first, best, Numbers::Many(at));
         });
     }
 }
@@ -293,7 +326,7 @@ mod tests {
             let want = slow(x, shape, reduced, order);
             let got = Mutex::new(vec![(0.0, usize::MAX); want.len()]);
             winners(x, shape, reduced, order, true, |r, v, k| {
-                let found = v.iter().copied().zip(k.iter().copied());
+                let found = v.iter().enumerate().map(|(i, &v)| (v, k.get(i)));
                 got.lock().unwrap()[r..].iter_mut().zip(found).for_each(|(to, found)| *to = found);
             });
             for (g, w) in got.into_inner().unwrap().iter().zip(&want) {
