@@ -67,13 +67,13 @@ impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {
             }
             // The rows are in the cache now. SAFETY: inside `enter`.
             unsafe { self.add_to_sums::<L>(rows.clone()) };
-            let by = self.b.factors(self.first + first..self.first + rows.end, &sums, n as f64);
-            for (i, r) in rows.enumerate() {
-                let (gy, x) = self.row(r);
-                if let Some((gx, output)) = &mut self.gx {
-                    // SAFETY: inside `enter`.
-                    unsafe { gradient::<T, L>(by.map(|by| by[i]), [gy, scale, x], &mut gx[r * n..][..n], *output) };
-                }
+            let all = self.first + rows.start..self.first + rows.end;
+            let by = self.b.factors(all.clone(), &sums, n as f64);
+            let [gy, x] = [self.b.gy, self.b.x].map(|of| &of[all.start * n..all.end * n]);
+            if let Some((gx, output)) = &mut self.gx {
+                let gx = &mut gx[rows.start * n..rows.end * n];
+                // SAFETY: inside `enter`.
+                unsafe { gradients::<T, L>(&by, [gy, x], scale, gx, *output) };
             }
         }
     }
@@ -171,30 +171,42 @@ impl<'a, T: Real> LayerBackward<'a, T> {
     }
 }
 
-/// The gradient of a row of x from that of the normalized numbers, by its factors.
+/// The gradients of some rows of x from those of the normalized numbers, by their factors.
 ///
 /// # Safety
 /// Inside `enter` of L.
 #[inline(always)]
-unsafe fn gradient<T: Real, L: Lanes<T>>(by: [T; 4], [gy, scale, x]: [&[T]; 3], gx: &mut [T], output: Output) {
-    let (n, add) = (gx.len(), output == Output::Accumulate);
-    let (gy, scale, x, gx) = (gy[..n].as_ptr(), scale[..n].as_ptr(), x[..n].as_ptr(), gx.as_mut_ptr());
-    // SAFETY: all vectors lie within the rows.
-    unsafe {
-        let (one, zero) = (L::splat(T::ONE), L::splat(T::ZERO));
-        let [minus, times, by_x, plus] = [L::splat(-by[0]), L::splat(by[1]), L::splat(by[2]), L::splat(by[3])];
-        for j in (0..n - n % L::N).step_by(L::N) {
-            let v = L::fma(L::fma(L::load(x.add(j)), one, minus), by_x, plus);
-            let before = if add { L::fma(L::load(gx.add(j)), one, v) } else { v };
-            let g = L::fma(L::load(gy.add(j)), L::load(scale.add(j)), zero);
-            L::store(gx.add(j), L::fma(g, times, before));
-        }
-        let (j, m) = (n - n % L::N, L::mask(0, n % L::N));
-        if j < n {
-            let v = L::fma(L::fma(L::load_masked(x.add(j), m), one, minus), by_x, plus);
-            let before = if add { L::fma(L::load_masked(gx.add(j), m), one, v) } else { v };
-            let g = L::fma(L::load_masked(gy.add(j), m), L::load_masked(scale.add(j), m), zero);
-            L::store_masked(gx.add(j), m, L::fma(g, times, before));
+unsafe fn gradients<T: Real, L: Lanes<T>>(
+    [minus, times, by_x, plus]: &[[T; SIDE]; 4],
+    [gy, x]: [&[T]; 2],
+    scale: &[T],
+    gx: &mut [T],
+    output: Output,
+) {
+    let (n, size, add) = (scale.len(), gx.len(), output == Output::Accumulate);
+    let (gy, x, scale, gx) = (gy[..size].as_ptr(), x[..size].as_ptr(), scale.as_ptr(), gx.as_mut_ptr());
+    // SAFETY: inside `enter`.
+    let (whole, m) = (n - n % L::N, unsafe { L::mask(0, n % L::N) });
+    for i in 0..(size / n).min(SIDE) {
+        // SAFETY: all vectors lie within row i.
+        unsafe {
+            let (gy, x, gx) = (gy.add(i * n), x.add(i * n), gx.add(i * n));
+            let (one, zero) = (L::splat(T::ONE), L::splat(T::ZERO));
+            let [minus, times] = [L::splat(-minus[i]), L::splat(times[i])];
+            let [by_x, plus] = [L::splat(by_x[i]), L::splat(plus[i])];
+            for j in (0..whole).step_by(L::N) {
+                let v = L::fma(L::fma(L::load(x.add(j)), one, minus), by_x, plus);
+                let before = if add { L::fma(L::load(gx.add(j)), one, v) } else { v };
+                let g = L::fma(L::load(gy.add(j)), L::load(scale.add(j)), zero);
+                L::store(gx.add(j), L::fma(g, times, before));
+            }
+            if whole < n {
+                let j = whole;
+                let v = L::fma(L::fma(L::load_masked(x.add(j), m), one, minus), by_x, plus);
+                let before = if add { L::fma(L::load_masked(gx.add(j), m), one, v) } else { v };
+                let g = L::fma(L::load_masked(gy.add(j), m), L::load_masked(scale.add(j), m), zero);
+                L::store_masked(gx.add(j), m, L::fma(g, times, before));
+            }
         }
     }
 }
