@@ -22,25 +22,44 @@ def has_gradient(call: Call, x: list[np.ndarray | None]) -> list[bool]:
     return [bool(a) and call.backward for a in asked]
 
 
-def nabla_root(kit: Kit, name: str, call: Call) -> Any:
-    """The result, or what runs all of them."""
+def nabla_inputs(kit: Kit, call: Call) -> list[Any]:
     x = arrays(call)
-    inputs = [
+    return [
         None if a is None else kit.nn.Variable.from_numpy_array(a, need_grad=g)
         for a, g in zip(x, has_gradient(call, x), strict=True)
     ]
-    y = call.call(kit.F, *inputs) if call.call else getattr(kit.F, name)(*inputs, **call.args)
-    return y if isinstance(y, kit.nn.Variable) else kit.F.sink(*y, one_input_grad=True)
+
+
+def nabla_results(kit: Kit, name: str, call: Call, x: list[Any]) -> list[Any]:
+    y = call.call(kit.F, *x) if call.call else getattr(kit.F, name)(*x, **call.args)
+    return [y] if isinstance(y, kit.nn.Variable) else list(y)
+
+
+def nabla_root(kit: Kit, ys: list[Any]) -> Any:
+    """The result, or what runs all of them."""
+    return ys[0] if len(ys) == 1 else kit.F.sink(*ys, one_input_grad=False)
 
 
 def nabla_forward(kit: Kit, name: str, call: Call) -> Step:
-    return nabla_root(kit, name, call).forward
+    return nabla_root(kit, nabla_results(kit, name, call, nabla_inputs(kit, call))).forward
 
 
 def nabla_backward(kit: Kit, name: str, call: Call) -> Step:
-    y = nabla_root(kit, name, call)
-    y.forward()
-    return y.backward
+    """As inside a network: the results' gradients are arrays, and those of the inputs are written."""
+    x = nabla_inputs(kit, call)
+    ys = nabla_results(kit, name, call, x)
+    root = nabla_root(kit, ys)
+    root.forward()
+    for y in ys:
+        y.g = np.ones(y.shape, np.float32)
+    gradients = [v.grad for v in x if v is not None and v.need_grad]
+
+    def step():
+        for gradient in gradients:
+            gradient.zero()
+        root.backward(None)
+
+    return step
 
 
 def torch_inputs(call: Call, gradients: bool) -> list[Any]:
