@@ -22,7 +22,9 @@ impl<T: Real> StepCase<'_, T> {
     fn binary(&self, op: Binary, a: &[T], b: &[T]) -> Vec<T> {
         let mut y = vec![T::ZERO; a.len()];
         // SAFETY: as above.
-        unsafe { (self.k.binary)(op)(y.as_mut_ptr(), TileAddress::tile(a.as_ptr()), TileAddress::tile(b.as_ptr()), a.len()) };
+        unsafe {
+            (self.k.binary)(op)(y.as_mut_ptr(), TileAddress::tile(a.as_ptr()), TileAddress::tile(b.as_ptr()), a.len())
+        };
         y
     }
 
@@ -42,8 +44,7 @@ impl<T: Real> StepCase<'_, T> {
         let guard = T::from_f64(77.0);
         let mut y = [vec![guard; n + 1], vec![guard; n + 1]];
         let [aside, last] = &mut y;
-        let mut places: Vec<TileAddress<T>> =
-            self.x.iter().map(|x| TileAddress::tile(x.as_ptr())).collect();
+        let mut places: Vec<TileAddress<T>> = self.x.iter().map(|x| TileAddress::tile(x.as_ptr())).collect();
         places.extend([aside, last].map(|y| TileAddress::tile(y.as_mut_ptr())));
         // SAFETY: all places have n elements.
         unsafe { (self.k.steps)(&steps, places.as_ptr(), n) };

@@ -5,6 +5,7 @@ mod across;
 mod chain;
 mod compile;
 pub mod formula;
+mod gather;
 mod operands;
 mod registers;
 mod run;
@@ -119,6 +120,16 @@ impl<T: SimdReal> TileProgram<T> {
     /// Whether it is over so many arrays and numbers.
     pub(crate) fn takes(&self, sources: usize, sinks: usize, scalars: usize) -> bool {
         (sources, sinks, scalars) == (self.inputs, self.outputs, self.scalars)
+    }
+
+    /// Whether whatever reads a slot finds it in a block as well as in a tile.
+    fn takes_block(&self, slot: usize) -> bool {
+        let slot = slot as Register;
+        !self.code.iter().any(|code| match *code {
+            Code::Unary { a, .. } => a == slot,
+            Code::Select { c, a, b, .. } => [c, a, b].contains(&slot),
+            Code::Binary { .. } | Code::Steps { .. } => false,
+        })
     }
 
     /// Operations that one element takes: what it costs.

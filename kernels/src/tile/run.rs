@@ -1,6 +1,7 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
 use super::across::CrossRows;
+use super::gather::{Runs, gather};
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
@@ -26,6 +27,8 @@ struct Places<T: Copy> {
     of: SmallVec<[TileAddress<T>; 24]>,
     moving: SmallVec<[Register; 8]>,
     across: SmallVec<[CrossRows<T>; 1]>,
+    /// The other strided inputs; `None` if they are gathered.
+    runs: Option<Runs>,
 }
 
 impl<T: SimdReal> TileRun<'_, T> {
@@ -34,6 +37,9 @@ impl<T: SimdReal> TileRun<'_, T> {
     /// # Safety
     /// As [`TileProgram::run`], for `to` elements.
     pub unsafe fn range(&self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
         let p = self.program;
         let tile = p.tile.min((to - from).next_multiple_of(64).max(64));
         let words = (p.tiles * tile + p.blocks * p.block) * size_of::<T>() / 8 + 8;
@@ -50,15 +56,16 @@ impl<T: SimdReal> TileRun<'_, T> {
                 let direct = places.is_direct(p);
                 let mut at = from;
                 while at < to {
-                    let len = tile.min(to - at);
+                    let left = places.runs.as_ref().map_or(to, |runs| runs.left);
+                    let len = tile.min(to - at).min(left);
                     if direct {
-                        self.execute(&places, tile, len);
+                        self.execute(&places, len);
                     } else {
                         self.load(&mut places, at, len);
-                        self.execute(&places, tile, len);
+                        self.execute(&places, len);
                         self.store(&places.of, at, len);
                     }
-                    places.advance(tile);
+                    places.advance(len);
                     at += len;
                 }
             }
@@ -92,21 +99,26 @@ impl<T: SimdReal> TileRun<'_, T> {
     /// Slots are numbered: inputs, outputs, other tiles, blocks.
     unsafe fn places(&self, base: *mut T, tile: usize, from: usize) -> Places<T> {
         let p = self.program;
-        let mut places = Places { of: SmallVec::new(), moving: SmallVec::new(), across: self.across() };
+        let across = self.across();
+        let others = self.sources.iter().enumerate().filter(|(k, _)| !across.iter().any(|a| a.slot == *k));
+        let runs = Runs::new(others, from);
+        let mut of = SmallVec::new();
+        let mut moving = SmallVec::new();
         for s in 0..p.tiles {
             let direct = if s < p.inputs + p.outputs { self.direct(s) } else { None };
-            places.moving.extend(direct.map(|_| s as Register));
+            moving.extend(direct.map(|_| s as Register));
             let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
             // SAFETY: inside the array, or inside the scratch.
             let ptr = unsafe { array.add(offset) };
-            places.of.push(TileAddress::tile(ptr));
+            let in_block = runs.as_ref().is_some_and(|runs| runs.repeats(s)) && p.takes_block(s);
+            of.push(TileAddress { ptr, mask: if in_block { p.block - 1 } else { usize::MAX } });
         }
         for s in 0..p.blocks {
             // SAFETY: inside the scratch.
             let ptr = unsafe { base.add(p.tiles * tile + s * p.block) };
-            places.of.push(TileAddress { ptr, mask: p.block - 1 });
+            of.push(TileAddress { ptr, mask: p.block - 1 });
         }
-        places
+        Places { of, moving, across, runs }
     }
 
     fn across(&self) -> SmallVec<[CrossRows<T>; 1]> {
@@ -148,7 +160,11 @@ impl<T: SimdReal> TileRun<'_, T> {
 
     /// Brings the inputs that are not used where they lie into their tiles.
     unsafe fn load(&self, places: &mut Places<T>, at: usize, len: usize) {
-        let Places { of: places, across, .. } = places;
+        let Places { of: places, across, runs, .. } = places;
+        if let Some(runs) = runs {
+            // SAFETY: the contract of `run`.
+            unsafe { runs.bring(places, self.sources, len) };
+        }
         for (k, s) in self.sources.iter().enumerate() {
             // SAFETY: elements `at .. at + len` of the input exist by the contract of `run`.
             unsafe {
@@ -162,6 +178,7 @@ impl<T: SimdReal> TileRun<'_, T> {
                             let tile = std::slice::from_raw_parts_mut(places[k].ptr, len);
                             group.load(tile, s, *first as isize, axes, at)
                         }
+                        None if runs.is_some() => {}
                         None => gather(places[k].ptr, s, *first as isize, axes, at, len),
                     },
                     _ => {}
@@ -170,10 +187,10 @@ impl<T: SimdReal> TileRun<'_, T> {
         }
     }
 
-    unsafe fn execute(&self, places: &Places<T>, tile: usize, len: usize) {
+    unsafe fn execute(&self, places: &Places<T>, len: usize) {
         let at = |s: Register| places.of[s as usize].ptr;
         for (i, code) in self.program.code.iter().enumerate() {
-            self.prefetch(places, tile, i);
+            self.prefetch(places, len, i);
             // SAFETY: each slot holds at least `len` elements; the loops allow y to be one of the operands.
             unsafe {
                 match *code {
@@ -191,14 +208,14 @@ impl<T: SimdReal> TileRun<'_, T> {
     /// Asks for a share of the next tile's inputs before loop `i`: memory works while the loops do.
     /// The CPU sees one or two streams by itself; with a solver's four it loses track (Adam: 1.65 ns an element without this, 1.23 with it).
     #[inline]
-    fn prefetch(&self, places: &Places<T>, tile: usize, i: usize) {
+    fn prefetch(&self, places: &Places<T>, len: usize, i: usize) {
         let loops = self.program.code.len();
         let streams = || places.moving.iter().filter(|s| (**s as usize) < self.program.inputs);
         if streams().count() < 3 {
             return;
         }
         for &s in streams() {
-            let bytes = tile * size_of::<T>();
+            let bytes = len * size_of::<T>();
             let next = (places.of[s as usize].ptr as *const u8).wrapping_add(bytes);
             for line in (bytes * i / loops / 64)..(bytes * (i + 1) / loops / 64) {
                 simd::prefetch(next.wrapping_add(line * 64));
@@ -228,111 +245,13 @@ impl<T: Copy> Places<T> {
         self.moving.len() == p.inputs + p.outputs
     }
 
-    fn advance(&mut self, tile: usize) {
+    fn advance(&mut self, len: usize) {
         for &s in &self.moving {
             let p = &mut self.of[s as usize].ptr;
-            *p = p.wrapping_add(tile);
+            *p = p.wrapping_add(len);
         }
-    }
-}
-
-/// Collects a strided input's elements `at .. at + len` into a tile.
-unsafe fn gather<T: SimdReal>(tile: *mut T, s: &Source, first: isize, axes: &[(usize, isize)], at: usize, len: usize) {
-    // What is repeated as a whole is brought once.
-    if let [(_, 0), axes @ ..] = axes {
-        let period = axes.iter().map(|a| a.0).product::<usize>();
-        if period < len && !axes.is_empty() {
-            let (i, rest) = (at % period, period - at % period);
-            // SAFETY: the caller's promise.
-            unsafe {
-                gather_runs(tile, s, first, axes, i, rest);
-                gather_runs(tile.add(rest), s, first, axes, 0, i);
-                return repeat(tile, period, len);
-            }
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe { gather_runs(tile, s, first, axes, at, len) }
-}
-
-/// Fills `len` elements with what the first `period` are.
-unsafe fn repeat<T: Copy>(to: *mut T, period: usize, len: usize) {
-    let mut done = period;
-    while done < len {
-        let n = done.min(len - done);
-        // SAFETY: inside `len` elements; the copy lies behind what it is of.
-        unsafe { std::ptr::copy_nonoverlapping(to, to.add(done), n) };
-        done += n;
-    }
-}
-
-/// As `gather`, run by run of the innermost axis.
-unsafe fn gather_runs<T: SimdReal>(
-    tile: *mut T,
-    s: &Source,
-    first: isize,
-    axes: &[(usize, isize)],
-    at: usize,
-    len: usize,
-) {
-    let [outer @ .., (inner, stride)] = axes else { return };
-    let (inner, stride) = (*inner, *stride);
-    // Where on the outer axes the run is, the innermost of them first.
-    let (mut rest, mut offset) = (at / inner, first);
-    let mut place: SmallVec<[usize; 4]> = SmallVec::new();
-    for &(n, step) in outer.iter().rev() {
-        place.push(rest % n);
-        offset += (rest % n) as isize * step;
-        rest /= n;
-    }
-    let (mut i, mut done) = (at % inner, 0);
-    while done < len {
-        let run = (inner - i).min(len - done);
-        let mut times = 1;
-        // SAFETY: the offsets stay inside the input by the construction of `Walk`, and what is written inside the tile.
-        unsafe { copy_run(tile.add(done), s, offset + i as isize * stride, stride, run) };
-        if let (true, Some(&(n, 0))) = (run == inner, outer.last()) {
-            // The same run again.
-            times = (n - place[0]).min((len - done) / inner);
-            // SAFETY: as above.
-            unsafe { repeat(tile.add(done), inner, times * inner) };
-        }
-        (i, done) = (0, done + times * run);
-        for (place, &(n, step)) in place.iter_mut().zip(outer.iter().rev()) {
-            (*place, offset) = (*place + times, offset + step);
-            if *place < n {
-                break;
-            }
-            (*place, offset, times) = (0, offset - n as isize * step, 1);
-        }
-    }
-}
-
-/// `offset`, from the source's first element, may lie before it, where a view goes backward.
-unsafe fn copy_run<T: SimdReal>(dst: *mut T, s: &Source, offset: isize, stride: isize, n: usize) {
-    let size = s.dtype.size() as isize;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let src = s.ptr.offset(offset * size);
-        match stride {
-            0 if s.dtype == T::DTYPE => std::slice::from_raw_parts_mut(dst, n).fill(*(src as *const T)),
-            1 if s.dtype == T::DTYPE => std::ptr::copy_nonoverlapping(src as *const T, dst, n),
-            0 => {
-                let mut v = T::ZERO;
-                simd::convert(&mut v as *mut T as *mut u8, T::DTYPE, src, s.dtype, 1);
-                std::slice::from_raw_parts_mut(dst, n).fill(v);
-            }
-            1 => simd::convert(dst as *mut u8, T::DTYPE, src, s.dtype, n),
-            _ if s.dtype == T::DTYPE => {
-                let src = src as *const T;
-                for i in 0..n {
-                    *dst.add(i) = *src.offset(i as isize * stride);
-                }
-            }
-            _ => (0..n).for_each(|i| {
-                let src = src.offset(i as isize * stride * size);
-                simd::convert(dst.add(i) as *mut u8, T::DTYPE, src, s.dtype, 1)
-            }),
+        if let Some(runs) = &mut self.runs {
+            runs.advance(len);
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::expr::Formula;
 use crate::expr::op::{Binary, Unary};
 use crate::shape::Shape;
 use crate::simd;
+use smallvec::smallvec;
 
 fn run(f: &Formula, x: &[Vec<f32>], shapes: &[Shape], over: &Shape) -> Vec<Vec<f32>> {
     let mut ssa = Ssa::default();
@@ -123,23 +124,41 @@ fn one_by_one<T: SimdReal>(ssa: &Ssa, x: &[Vec<T>]) -> Vec<Vec<T>> {
     v
 }
 
+/// An input of `n` elements: dense, an element for each run, or a run for all.
+fn input<T: SimdReal>(dice: &mut Dice, n: usize, run: usize) -> (Vec<T>, Walk) {
+    let (size, walk) = match dice.roll(4) {
+        0 => (n / run, Walk::Strided(0, smallvec![(n / run, 1), (run, 0)])),
+        1 => (run, Walk::Strided(0, smallvec![(n / run, 0), (run, 1)])),
+        _ => (n, Walk::Dense),
+    };
+    ((0..size).map(|_| T::from_f64(dice.roll(1000) as f64 / 300.0 - 1.6)).collect(), walk)
+}
+
+/// All elements that a walk comes to.
+fn written_out<T: SimdReal>(x: &[T], walk: &Walk, n: usize) -> Vec<T> {
+    let Walk::Strided(_, axes) = walk else { return x.to_vec() };
+    let [(_, outer), (run, inner)] = axes[..] else { unreachable!("two axes") };
+    (0..n).map(|i| x[i / run * outer as usize + i % run * inner as usize]).collect()
+}
+
 fn check_random<T: SimdReal>(seed: u64) {
     let mut dice = Dice(seed);
     let (ssa, outputs) = random(&mut dice);
     let program = TileProgram::<T>::compile(&ssa, INPUTS, 0, &outputs);
-    let n = [1, 16, 31, 64, 100, 129, 256, 700, 3000][dice.roll(9)];
-    let mut x: Vec<Vec<T>> =
-        (0..INPUTS).map(|_| (0..n).map(|_| T::from_f64(dice.roll(1000) as f64 / 300.0 - 1.6)).collect()).collect();
-    let values = one_by_one(&ssa, &x);
+    let (n, run) =
+        [(1, 1), (16, 4), (31, 31), (64, 8), (100, 10), (129, 43), (256, 64), (700, 350), (3000, 300), (9000, 4500)]
+            [dice.roll(10)];
+    let mut made: Vec<(Vec<T>, Walk)> = (0..INPUTS).map(|_| input(&mut dice, n, run)).collect();
+    let values = one_by_one(&ssa, &made.iter().map(|(x, walk)| written_out(x, walk, n)).collect::<Vec<_>>());
     let mut y = vec![vec![T::ZERO; n]; outputs.len()];
-    let dense = |p: *const T| Source { ptr: p as *const u8, dtype: T::DTYPE, walk: Walk::Dense };
     // The first output takes the place of an input, sometimes.
     let mut pointers: Vec<*mut T> = y.iter_mut().map(|y| y.as_mut_ptr()).collect();
     let alias = dice.roll(2 * INPUTS);
-    if alias < INPUTS {
-        pointers[0] = x[alias].as_mut_ptr();
+    if made.get(alias).is_some_and(|(_, walk)| *walk == Walk::Dense) {
+        pointers[0] = made[alias].0.as_mut_ptr();
     }
-    let sources: Vec<Source> = x.iter().map(|x| dense(x.as_ptr())).collect();
+    let source = |(x, walk): &(Vec<T>, Walk)| Source { ptr: x.as_ptr().cast(), dtype: T::DTYPE, walk: walk.clone() };
+    let sources: Vec<Source> = made.iter().map(source).collect();
     let sinks: Vec<Destination> =
         pointers.iter().map(|&p| Destination { ptr: p as *mut u8, dtype: T::DTYPE }).collect();
     // SAFETY: all are n long.
