@@ -17,7 +17,9 @@ function! {
 
 impl Elementwise for LeakyReLU {
     fn formula(&self, x: &[Expr]) -> Expr {
-        x[0].gt(0.0).select(&x[0], &x[0] * self.alpha)
+        let (x, scaled) = (&x[0], &x[0] * self.alpha);
+        // The same, in fewer steps, where the scaled number lies between x and 0.
+        if 0.0 < self.alpha && self.alpha <= 1.0 { x.max(scaled) } else { x.gt(0.0).select(x, scaled) }
     }
 
     /// By the output, as in NNabla, where its sign is the input's.

@@ -33,8 +33,9 @@ fn both(gd: Expr) -> [Expr; 2] {
 }
 
 fn huber(d: &Expr, delta: f64) -> Expr {
-    let far = (d.abs() * 2.0 - delta) * delta;
-    d.abs().lt(delta).select(d.square(), far)
+    // What is cut is |d| below delta, where this is its square to the bit.
+    let (far, cut) = (d.abs() * 2.0, d.abs().min(delta));
+    &cut * (far - &cut)
 }
 
 fn huber_slope(d: &Expr, delta: f64) -> Expr {
