@@ -288,7 +288,7 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
         }
         p.tile = match p.tiles {
             0..=3 => 2048,
-            0..=6 => 1024,
+            4..=6 => 1024,
             7..=16 => 512,
             _ => 256,
         };
