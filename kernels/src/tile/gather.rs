@@ -4,7 +4,7 @@ use super::{Source, Walk, WalkAxes};
 use crate::simd::{self, Body, SimdReal, TileAddress, Vector};
 use smallvec::SmallVec;
 
-/// Runs from which on it pays to go through a program run by run.
+/// LongRuns from which on it pays to go through a program run by run.
 const LONG: usize = 256;
 
 /// A place in a walk over some axes.
@@ -49,7 +49,7 @@ impl Odometer {
 }
 
 /// Strided inputs whose runs, in which each repeats an element or has neighbours, are as long, or as long together.
-pub(super) struct Runs {
+pub(super) struct LongRuns {
     length: usize,
     /// Elements of this run that are still to come.
     pub left: usize,
@@ -57,16 +57,16 @@ pub(super) struct Runs {
     walks: SmallVec<[(usize, Odometer, isize); 2]>,
 }
 
-impl Runs {
+impl LongRuns {
     /// From element `at` on; `None` if there are no such inputs, or their runs are short or end within those of others.
-    pub fn new<'a>(inputs: impl Iterator<Item = (usize, &'a Source)> + Clone, at: usize) -> Option<Runs> {
+    pub fn new<'a>(inputs: impl Iterator<Item = (usize, &'a Source)> + Clone, at: usize) -> Option<LongRuns> {
         let strided = || {
             inputs.clone().filter_map(|(k, s)| {
                 if let Walk::Strided(first, axes) = &s.walk { Some((k, *first, axes)) } else { None }
             })
         };
         let length = strided().map(|(_, _, axes)| axes.last().map_or(0, |axis| axis.0)).min().filter(|n| *n >= LONG)?;
-        let mut runs = Runs { length, left: length - at % length, walks: SmallVec::new() };
+        let mut runs = LongRuns { length, left: length - at % length, walks: SmallVec::new() };
         for (k, first, axes) in strided() {
             let (&(n, stride @ (0 | 1)), outer) = axes.split_last()? else { return None };
             if n % length != 0 {
@@ -159,10 +159,10 @@ unsafe fn gather_runs<T: SimdReal>(
     len: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { simd::run(&Gather { tile, s, first, axes, at, len }) }
+    unsafe { simd::run(&RunGather { tile, s, first, axes, at, len }) }
 }
 
-struct Gather<'a, T> {
+struct RunGather<'a, T> {
     tile: *mut T,
     s: &'a Source,
     first: isize,
@@ -171,10 +171,10 @@ struct Gather<'a, T> {
     len: usize,
 }
 
-impl<T: SimdReal> Body<T> for Gather<'_, T> {
+impl<T: SimdReal> Body<T> for RunGather<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {
-        let Gather { tile, s, first, axes, at, len } = *self;
+        let RunGather { tile, s, first, axes, at, len } = *self;
         let &[ref outer @ .., (inner, stride)] = axes else { return };
         let is_repeated = stride == 0 && s.dtype == T::DTYPE;
         let mut walk = Odometer::new(outer, first, at / inner);

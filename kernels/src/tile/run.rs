@@ -1,7 +1,7 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
 use super::across::CrossRows;
-use super::gather::{Runs, gather};
+use super::gather::{LongRuns, gather};
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
@@ -28,11 +28,11 @@ struct Places<T: Copy> {
     moving: SmallVec<[Register; 8]>,
     across: SmallVec<[CrossRows<T>; 1]>,
     /// The other strided inputs; `None` if they are gathered.
-    runs: Option<Runs>,
+    runs: Option<LongRuns>,
 }
 
 impl<T: SimdReal> TileRun<'_, T> {
-    /// Runs elements `from .. to`.
+    /// LongRuns elements `from .. to`.
     ///
     /// # Safety
     /// As [`TileProgram::run`], for `to` elements.
@@ -101,7 +101,7 @@ impl<T: SimdReal> TileRun<'_, T> {
         let p = self.program;
         let across = self.across();
         let others = self.sources.iter().enumerate().filter(|(k, _)| !across.iter().any(|a| a.slot == *k));
-        let runs = Runs::new(others, from);
+        let runs = LongRuns::new(others, from);
         let mut of = SmallVec::new();
         let mut moving = SmallVec::new();
         for s in 0..p.tiles {
