@@ -383,6 +383,20 @@ def test_a_sink_starts_with_the_gradients_that_were_set(clear, flags):
         close(x.g, 2 * np.cos(X) + scale * X * E)
 
 
+@pytest.mark.parametrize("clear", [False, True])
+def test_a_sink_keeps_the_gradients_that_were_set_and_that_nothing_holds(clear):
+    x = leaf(X)
+    sink = F.sink(F.sin(x), *F.split(F.stack(x, x), axis=0), one_input_grad=False)
+    sink.forward()
+    for y, g in zip(sink.parent.inputs, (2, 3, X), strict=True):
+        y.g = g
+    del y
+    for _ in range(3):
+        x.grad.zero()
+        sink.backward(clear_buffer=clear)
+        close(x.g, 2 * np.cos(X) + 3 + X)
+
+
 def test_a_set_gradient_under_auto_forward():
     x = leaf(X)
     with nn.auto_forward():

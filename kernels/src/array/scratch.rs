@@ -118,6 +118,9 @@ unsafe impl AnyBits for f32 {}
 // SAFETY: as above.
 unsafe impl AnyBits for f64 {}
 
+// SAFETY: numbers of which each may have any bits.
+unsafe impl<T: AnyBits, const N: usize> AnyBits for [T; N] {}
+
 impl<T: AnyBits> Scratch<T> {
     /// Zeros, or what earlier work left there.
     pub fn any(len: usize) -> Scratch<T> {

@@ -265,12 +265,18 @@ impl<'a, T: SimdReal> Compiler<'a, T> {
     fn copy_outputs(&mut self) {
         for (k, &id) in self.outputs.iter().enumerate() {
             let y = (self.program.inputs + k) as Register;
-            if self.values[id as usize].slot != Some(y) {
-                self.hold(id);
-                self.program.made[k] = self.now;
-                self.program.loops += 1;
-                self.push(RegisterOp { act: Act::Store, a: y, b: 0, c: 0 });
+            if self.values[id as usize].slot == Some(y) {
+                continue;
             }
+            self.program.loops += 1;
+            if self.outputs.len() == 1 && matches!(self.ssa.get(id), Ins::Input(_)) {
+                let a = self.read(id);
+                self.program.code.push(Code::Copy { y, a });
+                continue;
+            }
+            self.hold(id);
+            self.program.made[k] = self.now;
+            self.push(RegisterOp { act: Act::Store, a: y, b: 0, c: 0 });
         }
     }
 

@@ -28,6 +28,7 @@ enum Code<T> {
     Binary { f: BinaryFn<T>, y: Register, a: Register, b: Register },
     Select { f: SelectFn<T>, y: Register, c: Register, a: Register, b: Register },
     Steps { f: StepsFn<T>, from: u32, to: u32 },
+    Copy { y: Register, a: Register },
 }
 
 /// What fills a slot for a whole run.
@@ -126,7 +127,7 @@ impl<T: SimdReal> TileProgram<T> {
     fn takes_block(&self, slot: usize) -> bool {
         let slot = slot as Register;
         !self.code.iter().any(|code| match *code {
-            Code::Unary { a, .. } => a == slot,
+            Code::Unary { a, .. } | Code::Copy { a, .. } => a == slot,
             Code::Select { c, a, b, .. } => [c, a, b].contains(&slot),
             Code::Binary { .. } | Code::Steps { .. } => false,
         })

@@ -197,6 +197,7 @@ impl<T: SimdReal> TileRun<'_, T> {
                     Code::Unary { f, y, a } => f(at(y), at(a), len),
                     Code::Binary { f, y, a, b } => f(at(y), places.of[a as usize], places.of[b as usize], len),
                     Code::Select { f, y, c, a, b } => f(at(y), at(c), at(a), at(b), len),
+                    Code::Copy { y, a } => std::ptr::copy(at(a), at(y), len),
                     Code::Steps { f, from, to } => {
                         f(&self.program.steps[from as usize..to as usize], places.of.as_ptr(), len)
                     }

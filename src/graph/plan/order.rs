@@ -1,7 +1,7 @@
 //! The functions behind some variables, in the order of running: root by root, by rank, ties by creation.
 
 use super::views::Viewed;
-use crate::function::{Needs, Setup, elementwise};
+use crate::function::{GradientPart, Needs, Setup, elementwise};
 use crate::graph::node::{self, FnNode};
 use crate::graph::observe::Observed;
 use crate::graph::variable::{VarNode, VarRef};
@@ -335,9 +335,11 @@ impl Graph {
             let at = g.nodes.len() as u32;
             let node = Node { f, x, y, setup };
             if is_sink(&node.f) {
-                for &x in &node.x {
+                for (i, &x) in node.x.iter().enumerate() {
                     let v = &mut g.vars[x as usize];
                     (v.keeps_data, v.keeps_grad) = (v.keeps_data || v.observed.data, true);
+                    // What is given is read again by the next run.
+                    v.observed.grad |= node.f.function.gradient_of(i) == GradientPart::Given;
                 }
             }
             let flows = node.flows(&g);

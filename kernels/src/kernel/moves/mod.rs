@@ -14,6 +14,8 @@ use smallvec::SmallVec;
 
 /// Most tasks that a copy is cut into.
 const TASKS: usize = 64;
+/// Elements of a task at least.
+const PART: usize = 1 << 14;
 /// Sides of the blocks that a transposition copies, and of the tiles that it goes through in blocks.
 const BLOCK: usize = 8;
 const TILE: usize = 64;
@@ -132,7 +134,8 @@ impl Moves {
         let axis = self.axes.iter().position(|a| a.n >= 16).unwrap_or(longest);
         let n = self.axes[axis].n;
         // Whole blocks, so that a transposition stays one of blocks.
-        let step = n.div_ceil(TASKS).next_multiple_of(if n >= TASKS * BLOCK { BLOCK } else { 1 });
+        let step = n.div_ceil((size / PART).clamp(1, TASKS));
+        let step = step.next_multiple_of(if n >= TASKS * BLOCK { BLOCK } else { 1 });
         Some((axis, step, n.div_ceil(step)))
     }
 

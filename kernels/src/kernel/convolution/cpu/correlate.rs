@@ -6,7 +6,7 @@ use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::Tiles;
+use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
@@ -243,7 +243,12 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         };
         match self.order {
             // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
-            PanelOrder::Row => unsafe { L::enter(tiles) },
+            PanelOrder::Row => unsafe {
+                match self.is_whole(item) {
+                    true => L::enter(TilesAhead(tiles, &mut self.ahead(item, lane, lanes, &q))),
+                    false => L::enter(tiles),
+                }
+            },
             PanelOrder::Column => {
                 out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
                 let tiles = Tiles { init: out.as_ptr(), init_stride: width, ..tiles };
@@ -280,10 +285,25 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         }
     }
 
+    /// Whether points that follow each other in a band do so in the target.
+    fn is_whole(&self, item: RowBand) -> bool {
+        let [_, h, w] = &self.c.g.axes;
+        h.stride == 1 && w.stride == 1 && w.points == w.target && item.columns == w.points
+    }
+
+    /// Where the sums of points `q` will be stored in rows: one half of the channels, and the other.
+    fn ahead(&self, item: RowBand, lane: usize, lanes: usize, q: &Range<usize>) -> [NextRows; 2] {
+        let g = self.c.g;
+        let first = lane * g.y.channel + item.target(g, q.start / item.columns, q.start % item.columns);
+        [(0, lanes.div_ceil(2)), (lanes / 2, lanes - lanes / 2)].map(|(from, rows)| {
+            let at = self.c.y.0.wrapping_add(first + from * g.y.channel);
+            NextRows::new(at.cast_const(), g.y.channel, rows, q.len()).written()
+        })
+    }
+
     fn store(&self, item: RowBand, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {
         let g = self.c.g;
-        let [_, h, w] = &g.axes;
-        let whole = h.stride == 1 && w.stride == 1 && w.points == w.target && item.columns == w.points;
+        let (w, whole) = (&g.axes[2], self.is_whole(item));
         let mut runs = [(0, 0, 0); RUN];
         let (mut from, mut n) = (q.start, 0);
         while from < q.end {

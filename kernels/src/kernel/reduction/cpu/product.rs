@@ -290,7 +290,7 @@ impl<T: SimdReal> WithLanes<T> for ProductGroup<'_, '_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let Others { x, gx, places, add, .. } = self.all;
-        let mut left = Scratch::filled(places.groups.len(), [T::ONE; SIDE]);
+        let mut left = Scratch::<[T; SIDE]>::any(places.groups.len());
         // SAFETY: L's features are on.
         unsafe {
             let mut product = ProductLanes::<T, L>::load(&[]);
