@@ -3,7 +3,7 @@
 //! the kernel is unwound: the run that called it ends with an error.
 
 use crate::array::alloc::{self, Block};
-use crate::dtype::Real;
+use crate::dtype::{AnyBits, Real};
 use crate::pool;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -102,24 +102,6 @@ impl<T: Copy> Scratch<T> {
         Scratch { memory: ManuallyDrop::new(memory), ptr, len }
     }
 }
-
-/// A number that may have any bits.
-///
-/// # Safety
-/// All bits are a value.
-pub unsafe trait AnyBits: Copy {}
-
-// SAFETY: numbers of the machine.
-unsafe impl AnyBits for u32 {}
-// SAFETY: as above.
-unsafe impl AnyBits for u64 {}
-// SAFETY: as above.
-unsafe impl AnyBits for f32 {}
-// SAFETY: as above.
-unsafe impl AnyBits for f64 {}
-
-// SAFETY: numbers of which each may have any bits.
-unsafe impl<T: AnyBits, const N: usize> AnyBits for [T; N] {}
 
 impl<T: AnyBits> Scratch<T> {
     /// Zeros, or what earlier work left there.

@@ -165,9 +165,28 @@ elements! {
     f64, F64, |x| x, |v| v;
 }
 
+/// A number that may have any bits.
+///
+/// # Safety
+/// All bits are a value.
+pub unsafe trait AnyBits: Copy {}
+
+// SAFETY: numbers of the machine.
+unsafe impl AnyBits for u32 {}
+// SAFETY: as above.
+unsafe impl AnyBits for u64 {}
+// SAFETY: as above.
+unsafe impl AnyBits for f32 {}
+// SAFETY: as above.
+unsafe impl AnyBits for f64 {}
+
+// SAFETY: numbers of which each may have any bits.
+unsafe impl<T: AnyBits, const N: usize> AnyBits for [T; N] {}
+
 /// The types kernels compute in: `f32` (also for half and bfloat16 data) and `f64`.
 pub trait Real:
     Element
+    + AnyBits
     + PartialOrd
     + std::ops::Add<Output = Self>
     + std::ops::Sub<Output = Self>

@@ -27,7 +27,6 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::array::scratch::AnyBits;
 use crate::dtype::{Element, Real};
 use crate::expr::op::{Binary, Unary};
 use crate::pool::tasks;
@@ -40,7 +39,7 @@ pub use steps::{Act, RegisterOp, TileAddress};
 pub use vector::{Body, Vector};
 
 /// The element types that have loops: f32 and f64.
-pub trait SimdReal: Real + AnyBits {
+pub trait SimdReal: Real {
     #[doc(hidden)]
     fn kernels() -> &'static Kernels<Self>;
     #[doc(hidden)]

@@ -6,7 +6,8 @@
 use super::short::{FEW, in_order};
 use super::{Order, TopK};
 use crate::array::Output;
-use crate::array::scratch::{AnyBits, Scratch};
+use crate::array::scratch::Scratch;
+use crate::dtype::AnyBits;
 use crate::kernel::axis::Axis;
 use crate::pool::tasks::{Shared, parts, share};
 use crate::simd::{self, Body, SimdReal, Vector};
