@@ -189,8 +189,7 @@ impl<T: SimdReal> TileRun<'_, T> {
 
     unsafe fn execute(&self, places: &Places<T>, len: usize) {
         let at = |s: Register| places.of[s as usize].ptr;
-        for (i, code) in self.program.code.iter().enumerate() {
-            self.prefetch(places, len, i);
+        for code in &self.program.code {
             // SAFETY: each slot holds at least `len` elements; the loops allow y to be one of the operands.
             unsafe {
                 match *code {
@@ -202,24 +201,6 @@ impl<T: SimdReal> TileRun<'_, T> {
                         f(&self.program.steps[from as usize..to as usize], places.of.as_ptr(), len)
                     }
                 }
-            }
-        }
-    }
-
-    /// Asks for a share of the next tile's inputs before loop `i`: memory works while the loops do.
-    /// The CPU sees one or two streams by itself; with a solver's four it loses track (Adam: 1.65 ns an element without this, 1.23 with it).
-    #[inline]
-    fn prefetch(&self, places: &Places<T>, len: usize, i: usize) {
-        let loops = self.program.code.len();
-        let streams = || places.moving.iter().filter(|s| (**s as usize) < self.program.inputs);
-        if streams().count() < 3 {
-            return;
-        }
-        for &s in streams() {
-            let bytes = len * size_of::<T>();
-            let next = (places.of[s as usize].ptr as *const u8).wrapping_add(bytes);
-            for line in (bytes * i / loops / 64)..(bytes * (i + 1) / loops / 64) {
-                simd::prefetch(next.wrapping_add(line * 64));
             }
         }
     }
