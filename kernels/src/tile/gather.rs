@@ -4,7 +4,7 @@ use super::{Source, Walk, WalkAxes};
 use crate::simd::{self, Body, SimdReal, TileAddress, Vector};
 use smallvec::SmallVec;
 
-/// LongRuns from which on it pays to go through a program run by run.
+/// Elements of a run from which on it pays to go through a program run by run.
 const LONG: usize = 256;
 
 /// A place in a walk over some axes.

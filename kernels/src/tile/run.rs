@@ -32,7 +32,7 @@ struct Places<T: Copy> {
 }
 
 impl<T: SimdReal> TileRun<'_, T> {
-    /// LongRuns elements `from .. to`.
+    /// Runs elements `from .. to`.
     ///
     /// # Safety
     /// As [`TileProgram::run`], for `to` elements.
