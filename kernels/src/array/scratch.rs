@@ -3,7 +3,7 @@
 //! the kernel is unwound: the run that called it ends with an error.
 
 use crate::array::alloc::{self, Block};
-use crate::dtype::{AnyBits, Real};
+use crate::dtype::AnyBits;
 use crate::pool;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -117,7 +117,7 @@ impl<T: Copy> Deref for Scratch<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `filled`, `each` and `of` have written `len` numbers, `with` asks for numbers of which all bytes are valid.
+        // SAFETY: `filled`, `each` and `of` have written `len` numbers, `any` asks for numbers of which all bytes are valid.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }
@@ -139,8 +139,8 @@ impl<T: Copy> Drop for Scratch<T> {
 }
 
 /// Calls `f` with `len` numbers: zeros, or what earlier work left there.
-pub fn with<T: Real, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> R {
-    f(&mut Scratch::new(len))
+pub fn with<T: AnyBits, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> R {
+    f(&mut Scratch::any(len))
 }
 
 /// `n` rounded up so that the next piece of a buffer starts on a cache line.

@@ -32,7 +32,7 @@ impl<T: SimdReal> CrossRows<T> {
         let &[.., (rows, 1), (inner, stride)] = axes else { return None };
         let pays = rows >= line::<T>() && inner >= LEAST && stride >= LEAST as isize && inner * 64 <= MOST;
         let same = s.dtype == T::DTYPE;
-        (pays && same).then(|| CrossRows { slot, rows: Scratch::filled(inner * line::<T>(), T::ZERO), group: None })
+        (pays && same).then(|| CrossRows { slot, rows: Scratch::any(inner * line::<T>()), group: None })
     }
 
     /// Brings the loop's elements `at .. at + tile.len()` of the input into a tile.

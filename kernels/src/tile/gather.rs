@@ -112,32 +112,6 @@ impl LongRuns {
     }
 }
 
-/// Collects a strided input's elements `at .. at + len` into a tile.
-pub(super) unsafe fn gather<T: SimdReal>(
-    tile: *mut T,
-    s: &Source,
-    first: isize,
-    axes: &[(usize, isize)],
-    at: usize,
-    len: usize,
-) {
-    // What is repeated as a whole is brought once.
-    if let [(_, 0), axes @ ..] = axes {
-        let period = axes.iter().map(|a| a.0).product::<usize>();
-        if period < len && !axes.is_empty() {
-            let (i, rest) = (at % period, period - at % period);
-            // SAFETY: the caller's promise.
-            unsafe {
-                gather_runs(tile, s, first, axes, i, rest);
-                gather_runs(tile.add(rest), s, first, axes, 0, i);
-                return repeat(tile, period, len);
-            }
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe { gather_runs(tile, s, first, axes, at, len) }
-}
-
 /// Fills `len` elements with what the first `period` are.
 unsafe fn repeat<T: Copy>(to: *mut T, period: usize, len: usize) {
     let mut done = period;
@@ -149,28 +123,42 @@ unsafe fn repeat<T: Copy>(to: *mut T, period: usize, len: usize) {
     }
 }
 
-/// As `gather`, run by run of the innermost axis.
-unsafe fn gather_runs<T: SimdReal>(
-    tile: *mut T,
-    s: &Source,
-    first: isize,
-    axes: &[(usize, isize)],
-    at: usize,
-    len: usize,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { simd::run(&RunGather { tile, s, first, axes, at, len }) }
+/// A strided input's elements `at .. at + len`, on their way into a tile.
+#[derive(Clone, Copy)]
+pub(super) struct RunGather<'a, T> {
+    pub tile: *mut T,
+    pub s: &'a Source,
+    pub first: isize,
+    pub axes: &'a [(usize, isize)],
+    pub at: usize,
+    pub len: usize,
 }
 
-struct RunGather<'a, T> {
-    tile: *mut T,
-    s: &'a Source,
-    first: isize,
-    axes: &'a [(usize, isize)],
-    at: usize,
-    len: usize,
+impl<T: SimdReal> RunGather<'_, T> {
+    /// Brings them there.
+    ///
+    /// # Safety
+    /// The walk from `first` over `axes` stays inside the input, and has these elements; the tile has room for them.
+    pub unsafe fn gather(self) {
+        // What is repeated as a whole is brought once.
+        if let [(_, 0), axes @ ..] = self.axes {
+            let period = axes.iter().map(|a| a.0).product::<usize>();
+            if period < self.len && !axes.is_empty() {
+                let (i, rest) = (self.at % period, period - self.at % period);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    simd::run(&RunGather { axes, at: i, len: rest, ..self });
+                    simd::run(&RunGather { tile: self.tile.add(rest), axes, at: 0, len: i, ..self });
+                    return repeat(self.tile, period, self.len);
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { simd::run(&self) }
+    }
 }
 
+/// Run by run of the innermost axis.
 impl<T: SimdReal> Body<T> for RunGather<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Vector<E = T>>(&self) {

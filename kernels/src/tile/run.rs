@@ -1,7 +1,7 @@
 //! Running a tile program: where its tiles lie, what is brought into them, and the loops one after the other.
 
 use super::across::CrossRows;
-use super::gather::{LongRuns, gather};
+use super::gather::{LongRuns, RunGather};
 use super::{Code, Destination, Register, Source, TileProgram, UniformValue, Walk};
 use crate::simd::{self, SimdReal, TileAddress};
 use smallvec::SmallVec;
@@ -179,7 +179,7 @@ impl<T: SimdReal> TileRun<'_, T> {
                             group.load(tile, s, *first as isize, axes, at)
                         }
                         None if runs.is_some() => {}
-                        None => gather(places[k].ptr, s, *first as isize, axes, at, len),
+                        None => RunGather { tile: places[k].ptr, s, first: *first as isize, axes, at, len }.gather(),
                     },
                     _ => {}
                 }
