@@ -2,6 +2,7 @@
 //! change a result.
 
 mod few;
+mod outer;
 mod packed;
 mod strip;
 #[cfg(feature = "emulate")]
@@ -22,6 +23,8 @@ const SERIAL: usize = 1 << 20;
 const FEW: usize = 1 << 16;
 /// Products below this many multiplications are done by the convolutions' inner loop.
 pub const TINY: usize = 1 << 12;
+/// Multiplications that reading or writing a number of a matrix takes as long as.
+const PASS: usize = 4;
 /// Partial sums over a long inner dimension, at most.
 const MAX_PARTS: usize = 8;
 
@@ -155,6 +158,12 @@ impl<T: Real> GemmProduct<T> {
         self.m.saturating_mul(self.n).saturating_mul(self.k.max(1))
     }
 
+    /// Its work, and what reading and writing the matrices takes, in multiplications.
+    fn cost(&self) -> usize {
+        let sides = [self.m.saturating_mul(self.k), self.k.saturating_mul(self.n), self.m.saturating_mul(self.n)];
+        sides.into_iter().fold(self.work(), |sum, n| sum.saturating_add(n.saturating_mul(PASS)))
+    }
+
     /// The product on the pool.
     unsafe fn run(&self, output: Output) {
         if self.m == 0 || self.n == 0 {
@@ -167,6 +176,10 @@ impl<T: Real> GemmProduct<T> {
                 // SAFETY: as the caller promised; each task has rows of its own.
                 unsafe { few::run(&part, &|_| [0; 3], [0, 1], output) }
             });
+        }
+        if outer::pays(self) {
+            // SAFETY: as the caller promised.
+            return unsafe { outer::run(self, 1, |_| [0; 3], output) };
         }
         // Few rows take as long as reading B does.
         let reads = if self.m.min(self.n) <= thin::ROWS { self.m.max(self.n).saturating_mul(self.k) } else { 0 };
@@ -187,7 +200,11 @@ impl<T: Real> GemmProduct<T> {
             return (0..count).for_each(|i| unsafe { at(i).run(output) });
         }
         let is_small = few::pays(self) && self.m > 0 && self.n > 0;
-        let each = (if is_small { FEW } else { SERIAL } / self.work().max(1)).clamp(1, count.max(1));
+        if outer::pays(self) && !is_small {
+            // SAFETY: as above.
+            return unsafe { outer::run(self, count, places, output) };
+        }
+        let each = if is_small { FEW / self.work().max(1) } else { SERIAL / self.cost().max(1) }.clamp(1, count.max(1));
         pool::run(count.div_ceil(each), &|t| {
             let (from, to) = (t * each, count.min((t + 1) * each));
             if is_small {

@@ -104,6 +104,8 @@ macro_rules! acts {
             MulMul,
             /// `r = r * (a - b * b)`
             MulLess,
+            /// `r = a < b ? -r : r`
+            NegWhere,
             /// `r = r + a * b`, the product rounded first
             AddMul,
             /// `r = r - a * b`, the product rounded first
@@ -196,6 +198,7 @@ macro_rules! acts {
                     Act::MulDiff => each!(r reach at step k; a b => r[k] * (a - b)),
                     Act::MulMul => each!(r reach at step k; a b => r[k] * (a * b)),
                     Act::MulLess => each!(r reach at step k; a b => r[k] * (a - b * b)),
+                    Act::NegWhere => each!(r reach at step k; a b => V::select(a.lt(b), -r[k], r[k])),
                     Act::AddMul => each!(r reach at step k; a b => r[k] + a * b),
                     Act::SubMul => each!(r reach at step k; a b => r[k] - a * b),
                     Act::SideAdd => put!(r reach at step k; c = a => r[k] + a),

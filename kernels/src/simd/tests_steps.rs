@@ -126,6 +126,7 @@ fn all_steps<T: Real>(k: &Kernels<T>) {
     c.check(Act::MulDiff, &c.binary(Mul, r, &c.binary(Sub, a, b)));
     c.check(Act::MulMul, &c.binary(Mul, r, &product));
     c.check(Act::MulLess, &c.binary(Mul, r, &c.binary(Sub, a, &c.binary(Mul, b, b))));
+    c.check(Act::NegWhere, &c.select(&c.binary(Binary::Lt, a, b), &c.unary(Unary::Neg, r), r));
     c.check(Act::AddMul, &c.binary(Add, r, &product));
     c.check(Act::SubMul, &c.binary(Sub, r, &product));
     c.check_aside(Act::SideAdd, &c.binary(Add, r, a));

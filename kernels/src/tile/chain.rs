@@ -5,7 +5,8 @@
 
 use super::Register;
 use super::compile::Compiler;
-use crate::expr::op::Binary::{self, Add, Mul, Sub};
+use crate::expr::op::Binary::{self, Add, Lt, Mul, Sub};
+use crate::expr::op::Unary::Neg;
 use crate::expr::ssa::{Id, Ins};
 use crate::simd::{Act, RegisterOp, SimdReal};
 use smallvec::SmallVec;
@@ -29,8 +30,8 @@ struct FusedPair {
 
 impl<T: SimdReal> Compiler<'_, T> {
     /// Emits `id` and operations that go on from it without leaving the registers.
-    pub(super) fn chain(&mut self, mut id: Id) {
-        self.step(id);
+    pub(super) fn chain(&mut self, id: Id) {
+        let mut id = self.begin(id);
         loop {
             self.held = Some(id);
             self.sides(id);
@@ -51,6 +52,32 @@ impl<T: SimdReal> Compiler<'_, T> {
                 None => return,
             };
         }
+    }
+
+    /// Emits `id`, and what is one step with it; gives what the registers hold then.
+    fn begin(&mut self, id: Id) -> Id {
+        match self.flip(id) {
+            Some((made, value, [a, b])) => {
+                self.hold(value);
+                self.act(Act::NegWhere, &[a, b]);
+                made.into_iter().for_each(|o| self.done(o));
+                made[2]
+            }
+            None => {
+                self.step(id);
+                id
+            }
+        }
+    }
+
+    /// If `id`, a < b, is used only to choose between a value and its negative: all three, the value, a and b.
+    fn flip(&self, id: Id) -> Option<([Id; 3], Id, [Id; 2])> {
+        let (Ins::Binary(Lt, a, b), 1) = (self.ssa.get(id), self.values[id as usize].uses) else { return None };
+        let choice = self.users(id).next()?;
+        let Ins::Select(_, negative, value) = self.ssa.get(choice) else { return None };
+        let Ins::Unary(Neg, of) = self.ssa.get(negative) else { return None };
+        let fits = of == value && self.is_private(negative, id) && self.is_there(value, id);
+        fits.then_some(([id, negative, choice], value, [a, b]))
     }
 
     /// How many readings of `id` the next step does in registers.

@@ -53,7 +53,9 @@ impl<T: SimdReal> TileRun<'_, T> {
             unsafe {
                 let mut places = self.places(base, tile, from);
                 self.prepare(&places.of, tile.min(to - from));
-                let direct = places.is_direct(p);
+                let numbers = (0..p.inputs).filter(|&s| self.is_number(s)).count();
+                let direct = places.moving.len() + numbers == p.inputs + p.outputs;
+                let tile = if p.code.len() == 1 && places.all_move() { to - from } else { tile };
                 let mut at = from;
                 while at < to {
                     let left = places.runs.as_ref().map_or(to, |runs| runs.left);
@@ -86,6 +88,11 @@ impl<T: SimdReal> TileRun<'_, T> {
         self.sinks[k].dtype == T::DTYPE && !(0..p.inputs).any(early)
     }
 
+    /// Whether it is an input that is one number everywhere.
+    fn is_number(&self, slot: usize) -> bool {
+        self.sources.get(slot).is_some_and(|s| matches!(s.walk, Walk::Splat | Walk::Constant(_)))
+    }
+
     /// The array in which the tiles of a slot lie, if they need no tile of their own.
     fn direct(&self, slot: usize) -> Option<*mut T> {
         let p = self.program;
@@ -110,7 +117,8 @@ impl<T: SimdReal> TileRun<'_, T> {
             let (array, offset) = direct.map_or((base, s * tile), |ptr| (ptr, from));
             // SAFETY: inside the array, or inside the scratch.
             let ptr = unsafe { array.add(offset) };
-            let in_block = runs.as_ref().is_some_and(|runs| runs.repeats(s)) && p.takes_block(s);
+            let repeats = self.is_number(s) || runs.as_ref().is_some_and(|runs| runs.repeats(s));
+            let in_block = repeats && p.takes_block(s);
             of.push(TileAddress { ptr, mask: if in_block { p.block - 1 } else { usize::MAX } });
         }
         for s in 0..p.blocks {
@@ -133,7 +141,7 @@ impl<T: SimdReal> TileRun<'_, T> {
     unsafe fn prepare(&self, places: &[TileAddress<T>], len: usize) {
         let p = self.program;
         let fill = |slot: usize, v: T| {
-            let n = if slot < p.tiles { len } else { len.min(p.block) };
+            let n = len.min(places[slot].mask.saturating_add(1));
             // SAFETY: the scratch tile or block has at least `n` elements.
             unsafe { std::slice::from_raw_parts_mut(places[slot].ptr, n) }.fill(v);
         };
@@ -222,9 +230,9 @@ impl<T: SimdReal> TileRun<'_, T> {
 }
 
 impl<T: Copy> Places<T> {
-    /// True if all inputs and outputs are used where they lie.
-    fn is_direct(&self, p: &TileProgram<T>) -> bool {
-        self.moving.len() == p.inputs + p.outputs
+    /// Whether no tile lies in the scratch.
+    fn all_move(&self) -> bool {
+        self.of.iter().filter(|place| place.mask == usize::MAX).count() == self.moving.len()
     }
 
     fn advance(&mut self, len: usize) {

@@ -236,7 +236,7 @@ fn product(a: LabelledArray, b: LabelledArray, kept: impl Fn(&AxisLabel) -> bool
     let (m, k) = s.split_at(rows.len());
     let n = &rest[both.len() + summed.len()..];
     let labels = [&both[..], &rows, &columns].concat();
-    if summed.is_empty() {
+    if summed.is_empty() && (rows.is_empty() || columns.is_empty()) {
         let left = reshaped(&left, [lead, m, &vec![1; n.len()]].concat())?;
         let right = reshaped(&right, [lead, &vec![1; m.len()], n].concat())?;
         return Ok(LabelledArray { v: f::mul2(&left, &right, f::Mul2::default())?, labels });

@@ -2,7 +2,7 @@
 
 use super::ops;
 use crate::array::{Data, Output, Place, Walk};
-use crate::call::{Call, Run, View, ViewMut};
+use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::{Expr, Formula};
@@ -79,5 +79,21 @@ impl Call for MeanSubtraction {
         let difference = Formula::new(2, |v| vec![Some(&v[0] - &v[1])]);
         ops::formula(&difference, &[(&x[0].data, Walk::Dense), (mean, walk)], &y[0].data, Output::Write)?;
         moved.as_ref().map_or(Ok(()), |moved| self.keep(run, moved, &x[2].data))
+    }
+
+    fn needs(&self, want: &[bool]) -> Option<Needs> {
+        // Without an update the gradient is handed on, by the function's rule.
+        (self.update && want[0]).then_some(Needs { x: 1 << 2, y: 0 })
+    }
+
+    /// `gx = gy (1 - 1 / (samples t))`
+    fn backward(&self, _run: &Run, Gradients { x, gy, gx, .. }: Gradients) -> Result<()> {
+        let (Some(t), Some(gy), Some(gx)) = (&x[2], &gy[0], &gx[0]) else { return Ok(()) };
+        let factor = Data::new_at(gx.data.place(), gx.data.dtype(), 1)?;
+        let samples = self.rows() as f64;
+        let rest = Formula::new(1, |v| vec![Some(1.0 - 1.0 / (&v[0] * samples))]);
+        ops::formula(&rest, &[(&t.data, Walk::Dense)], &factor, Output::Write)?;
+        let scaled = Formula::new(2, |v| vec![Some(&v[0] * &v[1])]);
+        ops::formula(&scaled, &[(&gy.data, Walk::Dense), (&factor, Walk::Splat)], &gx.data, gx.output)
     }
 }
