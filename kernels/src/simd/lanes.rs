@@ -150,12 +150,15 @@ impl<T: Real> Lanes<T> for ScalarLanes {
     unsafe fn mask(from: usize, to: usize) -> (usize, usize) {
         (from, to)
     }
-    #[inline(always)]
+    // Where other lanes are the rule, these four branches are not written out in every loop.
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn load_masked(p: *const T, (from, to): (usize, usize)) -> [T; 4] {
         // SAFETY: the caller has numbers in these lanes.
         std::array::from_fn(|i| if (from..to).contains(&i) { unsafe { *p.wrapping_add(i) } } else { T::ZERO })
     }
-    #[inline(always)]
+    #[cfg_attr(target_arch = "x86_64", inline(never))]
+    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
     unsafe fn store_masked(p: *mut T, (from, to): (usize, usize), v: [T; 4]) {
         // SAFETY: the caller has room in these lanes.
         (from..to).for_each(|i| unsafe { *p.wrapping_add(i) = v[i] })
