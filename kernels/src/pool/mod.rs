@@ -1,7 +1,8 @@
 //! The thread pool: persistent workers, one published job, chunks claimed dynamically.
 //!
-//! A job is a counter of chunks that are still to be claimed. The thread that lowers it, the caller or a worker, owns that chunk, so a worker that
-//! the system has descheduled holds up no other, and an empty region costs about a microsecond.
+//! A job's chunks lie in ranges, one for each thread or for some neighbours, from which a thread claims them in their order: so it meets the
+//! same part of an array in one job as in another, and finds in its cache what it has put there. A thread whose range is empty claims the last
+//! chunk of another one, so a worker that the system has descheduled holds up no other. An empty region costs about a microsecond.
 //! Workers start at the first run that needs them, spin for a short while after each job and then sleep.
 //! A run that finds the pool busy (it is nested in a job, or another thread is running one) is done by its caller alone: nothing ever waits
 //! for the pool. After a fork the child builds a pool of its own; forking inside a job's own function is not supported.
@@ -15,7 +16,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 pub use stop::{End, Pace, check, contained, is_to_stop, refuse, unstoppable};
@@ -24,6 +25,8 @@ pub use threads::{num_threads, set_num_threads};
 
 /// How long a worker looks for the next job, and a caller for the end of its own, before going to sleep.
 const SPIN: Duration = Duration::from_micros(50);
+/// Ranges that a job is cut into, at most.
+const RANGES: usize = 16;
 
 /// Calls `f(i)` once for each `i` in `0..chunks`, on the pool's threads and the caller's.
 ///
@@ -32,7 +35,7 @@ const SPIN: Duration = Duration::from_micros(50);
 /// the caller is [`contained`] and is to stop.
 pub fn run(chunks: usize, f: &(dyn Fn(usize) + Sync)) {
     let threads = if chunks <= 1 { 1 } else { num_threads() };
-    if threads <= 1 {
+    if threads <= 1 || chunks > u32::MAX as usize {
         return alone(chunks, f);
     }
     let pool = current(threads);
@@ -60,16 +63,43 @@ static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 #[repr(align(128))]
 struct OwnLines<T>(T);
 
+/// Chunks `low .. high` that are not claimed yet, in one word.
+struct ChunkRange(AtomicU64);
+
+impl ChunkRange {
+    fn set(&self, low: usize, high: usize) {
+        self.0.store((high as u64) << 32 | low as u64, Release);
+    }
+
+    /// Claims the first chunk or the last.
+    fn claim(&self, last: bool) -> Option<usize> {
+        let take = |word: u64| {
+            let (low, high) = (word & u32::MAX as u64, word >> 32);
+            (low < high).then(|| if last { word - (1 << 32) } else { word + 1 })
+        };
+        let word = self.0.fetch_update(AcqRel, Acquire, take).ok()?;
+        Some(if last { (word >> 32) as usize - 1 } else { word as u32 as usize })
+    }
+
+    /// Claims all; gives how many there were.
+    fn empty(&self) -> usize {
+        let word = self.0.swap(0, AcqRel);
+        (word >> 32) as usize - word as u32 as usize
+    }
+}
+
 struct Pool {
     threads: usize,
     spin: Duration,
     /// Whether some thread is running a job: it alone may write `job`.
     busy: AtomicBool,
     /// Chunks of the job that are not claimed yet.
-    unclaimed: OwnLines<AtomicUsize>,
+    unclaimed: Vec<OwnLines<ChunkRange>>,
+    /// How many jobs there have been.
+    jobs: OwnLines<AtomicUsize>,
     /// Chunks of the job not reported as done yet. While it is above zero, `job` stays valid.
     unfinished: OwnLines<AtomicUsize>,
-    job: UnsafeCell<Job>,
+    job: UnsafeCell<*const (dyn Fn(usize) + Sync)>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The job is to end: chunks that have begun, too, where they check.
     ends: AtomicBool,
@@ -83,14 +113,8 @@ struct Pool {
     done: Condvar,
 }
 
-#[derive(Clone, Copy)]
-struct Job {
-    f: *const (dyn Fn(usize) + Sync),
-    chunks: usize,
-}
-
 // SAFETY: `job` is written only by the thread that set `busy`, while no chunk is unfinished, and read only by those who claimed a chunk
-// (an acquiring read of `unclaimed`, which is released after `job` is written). The function in it is `Sync`.
+// (an acquiring read of a range, which is released after `job` is written). The function in it is `Sync`.
 unsafe impl Sync for Pool {}
 // SAFETY: as above.
 unsafe impl Send for Pool {}
@@ -142,9 +166,10 @@ impl Pool {
             threads,
             spin,
             busy: AtomicBool::new(false),
-            unclaimed: OwnLines(AtomicUsize::new(0)),
+            unclaimed: (0..threads.min(RANGES)).map(|_| OwnLines(ChunkRange(AtomicU64::new(0)))).collect(),
+            jobs: OwnLines(AtomicUsize::new(0)),
             unfinished: OwnLines(AtomicUsize::new(0)),
-            job: UnsafeCell::new(Job { f: &|_: usize| {}, chunks: 0 }),
+            job: UnsafeCell::new(&|_: usize| {}),
             panic: Mutex::new(None),
             ends: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -160,7 +185,7 @@ impl Pool {
     fn start_workers(&'static self) {
         for i in 1..self.threads {
             let worker = std::thread::Builder::new().name(format!("nnrs-{i}"));
-            if worker.spawn(|| self.work_forever()).is_err() {
+            if worker.spawn(move || self.work_forever(i)).is_err() {
                 break;
             }
         }
@@ -171,12 +196,14 @@ impl Pool {
         // SAFETY: only the lifetime is erased; this function does not return before the last chunk has been reported as done.
         let f: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(f) };
         // SAFETY: `busy` is ours and no chunk is unfinished, so no other thread looks at the job.
-        unsafe { *self.job.get() = Job { f, chunks } };
+        unsafe { *self.job.get() = f };
         self.ends.store(false, Relaxed);
         self.unfinished.0.store(chunks, Relaxed);
-        self.unclaimed.0.store(chunks, SeqCst);
+        let first = |i: usize| (i * chunks).div_ceil(self.unclaimed.len());
+        self.unclaimed.iter().enumerate().for_each(|(i, range)| range.0.set(first(i), first(i + 1)));
+        self.jobs.0.fetch_add(1, SeqCst);
         self.wake_workers(chunks - 1);
-        self.work();
+        self.work(0);
         self.wait_until_done();
         let panic = lock(&self.panic).take();
         self.busy.store(false, Release);
@@ -194,17 +221,15 @@ impl Pool {
         (0..wanted.min(asleep)).for_each(|_| self.wake.notify_one());
     }
 
-    /// Claims chunks and does them until none is left, then reports them all at once.
-    fn work(&'static self) {
+    /// As thread number `me`, claims chunks and does them until none is left, then reports them all at once.
+    fn work(&'static self, me: usize) {
         let mut finished = 0;
-        while let Some(left) = self.claim() {
+        while let Some(i) = self.claim(me) {
             // SAFETY: a claimed chunk is unfinished until it is reported below, which keeps the job valid and unchanged.
-            let job = unsafe { *self.job.get() };
-            // SAFETY: as above.
-            let f = unsafe { &*job.f };
+            let f = unsafe { &**self.job.get() };
             let chunk = || {
                 check();
-                f(job.chunks - left)
+                f(i)
             };
             if let Err(payload) = stop::in_job(&self.ends, || catch_unwind(AssertUnwindSafe(chunk))) {
                 finished += self.end(payload);
@@ -222,12 +247,16 @@ impl Pool {
     fn end(&self, payload: Box<dyn Any + Send>) -> usize {
         lock(&self.panic).get_or_insert(payload);
         self.ends.store(true, Relaxed);
-        self.unclaimed.0.swap(0, AcqRel)
+        self.unclaimed.iter().map(|range| range.0.empty()).sum()
     }
 
-    /// Takes one chunk; gives the number of unclaimed ones before.
-    fn claim(&self) -> Option<usize> {
-        self.unclaimed.0.fetch_update(AcqRel, Acquire, |left| left.checked_sub(1)).ok()
+    /// Takes a chunk of the thread's own range, or else of another.
+    fn claim(&self, me: usize) -> Option<usize> {
+        let ranges = &self.unclaimed;
+        let own = me * ranges.len() / self.threads;
+        let (before, from) = ranges.split_at(own);
+        let others = || from[1..].iter().chain(before).find_map(|range| range.0.claim(true));
+        from[0].0.claim(false).or_else(others)
     }
 
     fn wait_until_done(&self) {
@@ -253,26 +282,28 @@ impl Pool {
         self.caller_sleeps.store(false, Relaxed);
     }
 
-    fn work_forever(&'static self) {
+    fn work_forever(&'static self, me: usize) {
+        let mut seen = 0;
         while !self.retired.load(Relaxed) {
-            if !spin_until(self.spin, || self.has_news(Relaxed)) {
-                self.sleep();
+            if !spin_until(self.spin, || self.has_news(seen, Relaxed)) {
+                self.sleep(seen);
             }
-            self.work();
+            seen = self.jobs.0.load(Acquire);
+            self.work(me);
         }
     }
 
-    /// Whether there is something for a worker to do: claim a chunk, or end.
-    fn has_news(&self, order: std::sync::atomic::Ordering) -> bool {
-        self.unclaimed.0.load(order) != 0 || self.retired.load(order)
+    /// Whether there is something to do for a worker that has seen so many jobs: look for chunks of another, or end.
+    fn has_news(&self, seen: usize, order: std::sync::atomic::Ordering) -> bool {
+        self.jobs.0.load(order) != seen || self.retired.load(order)
     }
 
     /// A worker counts itself as asleep before it looks for the last time and a caller publishes before it counts the sleepers,
     /// so one of the two always notices the other.
-    fn sleep(&self) {
+    fn sleep(&self, seen: usize) {
         let mut gate = lock(&self.gate);
         self.sleepers.fetch_add(1, SeqCst);
-        while !self.has_news(SeqCst) {
+        while !self.has_news(seen, SeqCst) {
             gate = self.wake.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, SeqCst);
