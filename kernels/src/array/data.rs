@@ -7,6 +7,7 @@ use crate::device::{DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::pool;
+use crate::pool::tasks::{MIN_PARALLEL, SendPtr};
 use crate::simd;
 use crate::with_dtype;
 use std::sync::Arc;
@@ -33,11 +34,21 @@ pub struct Data {
     _memory: Option<Arc<DeviceMemory>>,
 }
 
-/// Converts `n` elements; both pointers must be valid for them, which every caller knows from its blocks.
+/// Converts `n` elements, large arrays on all threads; both pointers must be valid for them, which every caller knows from its blocks.
 #[inline]
 pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
-    // SAFETY: see above.
-    unsafe { crate::simd::convert(dst, to, src, from, n) }
+    let (a, b) = (dst as usize, src as usize);
+    if n < MIN_PARALLEL || (a < b + n * from.size() && b < a + n * to.size()) {
+        // SAFETY: see above.
+        return unsafe { crate::simd::convert(dst, to, src, from, n) };
+    }
+    let (dst, src) = (SendPtr(dst), SendPtr(src.cast_mut()));
+    let part = MIN_PARALLEL / 2;
+    pool::run(n.div_ceil(part), &|i| {
+        let (dst, src) = (dst.add(i * part * to.size()).0, src.add(i * part * from.size()).0);
+        // SAFETY: as above; the parts of tasks do not overlap.
+        unsafe { crate::simd::convert(dst, to, src, from, part.min(n - i * part)) }
+    });
 }
 
 /// Elements that are converted before a run is asked again whether to stop.

@@ -10,6 +10,7 @@ use crate::kernel::moves::Moves;
 use crate::kernel::reduction::cpu as cpu_reduce;
 use crate::kernel::reduction::cuda as cuda_reduce;
 use crate::kernel::reduction::cuda::DeviceReduction;
+use crate::pool::tasks::{self, MIN_PARALLEL};
 use crate::shape::Shape;
 use crate::simd;
 use crate::tile::Walk;
@@ -37,8 +38,13 @@ pub fn pick(axes: &AxisMap, dense: &Moves, x: &View, y: &Data) -> Result<()> {
 pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
     match (y.place(), output) {
         (Place::Gpu(_), _) => return Moves::new(0, 0).axis(x.len(), 1, 1).run_on_gpu(y, x, output),
-        (Place::Host, Output::Write) => with_real!(y.dtype(), T => y.as_mut_slice::<T>().copy_from_slice(x.as_slice())),
-        (Place::Host, _) => with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), x.as_slice())),
+        (Place::Host, Output::Write) => y.copy_from(x),
+        (Place::Host, _) => with_real!(y.dtype(), T => {
+            let (y, x) = (y.as_mut_slice::<T>(), x.as_slice::<T>());
+            assert_eq!(y.len(), x.len(), "arrays of one size");
+            let part = if y.len() < MIN_PARALLEL { y.len().max(1) } else { MIN_PARALLEL / 2 };
+            tasks::parts(y, part, |i, y| simd::add_assign(y, &x[i * part..][..y.len()]));
+        }),
     }
     Ok(())
 }
