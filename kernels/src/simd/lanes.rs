@@ -14,6 +14,8 @@ pub trait Lanes<T: Real>: 'static {
     const N: usize;
     /// Scalars a tile has at most, so that two vectors for each fit the registers.
     const ROWS: usize;
+    /// Whether there are instructions that read and write some lanes.
+    const MASKS: bool = true;
     unsafe fn splat(v: T) -> Self::V;
     unsafe fn load(p: *const T) -> Self::V;
     unsafe fn store(p: *mut T, v: Self::V);
@@ -128,6 +130,7 @@ impl<T: Real> Lanes<T> for ScalarLanes {
     type M = (usize, usize);
     const N: usize = 4;
     const ROWS: usize = 4;
+    const MASKS: bool = false;
     #[inline(always)]
     unsafe fn splat(v: T) -> [T; 4] {
         [v; 4]
@@ -150,15 +153,12 @@ impl<T: Real> Lanes<T> for ScalarLanes {
     unsafe fn mask(from: usize, to: usize) -> (usize, usize) {
         (from, to)
     }
-    // Where other lanes are the rule, these four branches are not written out in every loop.
-    #[cfg_attr(target_arch = "x86_64", inline(never))]
-    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+    #[inline(always)]
     unsafe fn load_masked(p: *const T, (from, to): (usize, usize)) -> [T; 4] {
         // SAFETY: the caller has numbers in these lanes.
         std::array::from_fn(|i| if (from..to).contains(&i) { unsafe { *p.wrapping_add(i) } } else { T::ZERO })
     }
-    #[cfg_attr(target_arch = "x86_64", inline(never))]
-    #[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+    #[inline(always)]
     unsafe fn store_masked(p: *mut T, (from, to): (usize, usize), v: [T; 4]) {
         // SAFETY: the caller has room in these lanes.
         (from..to).for_each(|i| unsafe { *p.wrapping_add(i) = v[i] })
