@@ -231,32 +231,53 @@ impl<T: SimdReal> SumColumns<'_, '_, T> {
     /// Adds all rows of a strip, a block of rows at a time.
     #[inline(always)]
     fn strip(&self, from: usize, y: &mut [T], row: impl Fn(usize) -> usize) {
-        let (n, width) = (self.rows.axes.count(true), y.len());
-        let ahead = AHEAD * self.rows.axes.reduced_stride().unwrap_or(0);
-        let mut sum = [T::ZERO; STRIP];
+        let n = self.rows.axes.count(true);
         for first in (0..n).step_by(BLOCK) {
             // Few rows go to the result at once.
-            let begin: &[T] = if n <= BLOCK { &*y } else { &[] };
-            sum[..begin.len()].copy_from_slice(begin);
-            sum[begin.len()..].fill(T::ZERO);
-            for k in first..n.min(first + BLOCK) {
-                let x = self.rows.x.get(self.base + from + row(k), width);
-                if let Some(x) = x.first_chunk::<STRIP>() {
-                    let later = x.as_ptr().wrapping_add(ahead).cast::<u8>();
-                    (0..size_of::<[T; STRIP]>() / 64).for_each(|line| simd::prefetch(later.wrapping_add(line * 64)));
-                    for i in 0..STRIP {
-                        sum[i] += x[i];
-                    }
-                    continue;
-                }
-                sum.iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
-            }
+            let begin = if n <= BLOCK { padded(y) } else { [T::ZERO; STRIP] };
+            let sum = self.block(begin, from, y.len(), first..n.min(first + BLOCK), &row);
             match n <= BLOCK {
-                true => y.copy_from_slice(&sum[..width]),
+                true => y.copy_from_slice(&sum[..y.len()]),
                 false => y.iter_mut().zip(&sum).for_each(|(y, &sum)| *y += sum),
             }
         }
     }
+
+    /// `sum` and some rows of a strip. Nothing but this loop knows its array, so that it stays in registers.
+    #[inline(always)]
+    fn block(
+        &self,
+        mut sum: [T; STRIP],
+        from: usize,
+        width: usize,
+        rows: std::ops::Range<usize>,
+        row: &impl Fn(usize) -> usize,
+    ) -> [T; STRIP] {
+        let ahead = AHEAD * self.rows.axes.reduced_stride().unwrap_or(0);
+        for k in rows {
+            let x = self.rows.x.get(self.base + from + row(k), width);
+            let x = match x.first_chunk::<STRIP>() {
+                Some(x) => {
+                    let later = x.as_ptr().wrapping_add(ahead).cast::<u8>();
+                    (0..size_of::<[T; STRIP]>() / 64).for_each(|line| simd::prefetch(later.wrapping_add(line * 64)));
+                    *x
+                }
+                None => padded(x),
+            };
+            for i in 0..STRIP {
+                sum[i] += x[i];
+            }
+        }
+        sum
+    }
+}
+
+/// The numbers of a strip, which may be a short one, with zeros behind.
+#[inline(always)]
+fn padded<T: SimdReal>(x: &[T]) -> [T; STRIP] {
+    let mut strip = [T::ZERO; STRIP];
+    strip[..x.len()].copy_from_slice(x);
+    strip
 }
 
 impl<T: SimdReal> SumColumns<'_, '_, T> {
