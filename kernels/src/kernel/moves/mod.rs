@@ -160,6 +160,10 @@ impl Moves {
             let (y, x) = (ends.y.offset(self.to), ends.x.offset(self.from));
             match across {
                 Some(a) => each(&axes, y, x, &mut |y, x| tiles(a, inner, y, x, ends.output)),
+                None if inner.n < SHORT && inner.to == 1 && inner.from == 1 && !axes.is_empty() => {
+                    let rows = axes.remove(axes.len() - 1);
+                    each(&axes, y, x, &mut |y, x| short_rows(rows, inner.n, y, x, ends.output))
+                }
                 None => each(&axes, y, x, &mut |y, x| run(inner, y, x, ends.output)),
             }
         }
@@ -217,6 +221,36 @@ unsafe fn run<T: SimdReal>(a: CopyAxis, y: *mut T, x: *const T, output: Output) 
     for i in 0..a.n as isize {
         // SAFETY: as above.
         unsafe { put(y.offset(i * a.to), *x.offset(i * a.from), output) };
+    }
+}
+
+/// Rows of so few elements that a copy is one of a known size.
+///
+/// # Safety
+/// The rows of `n` elements must lie in the arrays, which must be apart.
+unsafe fn short_rows<T: SimdReal>(rows: CopyAxis, n: usize, y: *mut T, x: *const T, output: Output) {
+    macro_rules! of {
+        ($($n:literal)*) => {
+            match n {
+                // SAFETY: the caller's promise.
+                $($n => unsafe { rows_of::<T, $n>(rows, y, x, output) },)*
+                _ => unreachable!("rows of fewer than SHORT elements"),
+            }
+        };
+    }
+    of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+}
+
+/// # Safety
+/// As for `short_rows`.
+unsafe fn rows_of<T: SimdReal, const N: usize>(rows: CopyAxis, y: *mut T, x: *const T, output: Output) {
+    for i in 0..rows.n as isize {
+        // SAFETY: the caller's promise; an array asks for no more than its elements' alignment.
+        unsafe {
+            let (y, x) = (y.offset(i * rows.to).cast::<[T; N]>(), x.offset(i * rows.from).cast::<[T; N]>().read());
+            let old = if output == Output::Write { [T::ZERO; N] } else { y.read() };
+            y.write(if output == Output::Write { x } else { std::array::from_fn(|k| old[k] + x[k]) });
+        }
     }
 }
 
@@ -330,6 +364,9 @@ mod tests {
         check(Moves::new(0, 0).axis(4, 20, 0).axis(20, 1, 1), 80, 20);
         check(Moves::new(0, 0).axis(20, 5, 1).axis(5, 1, 0), 100, 20);
         check(Moves::new(0, 0).axis(7, 8, 1), 49, 7);
+        for n in 1..20 {
+            check(Moves::new(1, 2).axis(3, 200, 150).axis(7, 20, 21).axis(n, 1, 1), 600, 500);
+        }
         check(Moves::new(1, 2).axis(3, 40, 50).axis(6, 4, 7).axis(2, 1, 3), 150, 150);
         check(Moves::new(0, 0).axis(0, 1, 1), 1, 1);
     }
