@@ -22,8 +22,8 @@ function on arrays of about a million numbers (`benches/cases/function_calls.py`
 those of rows that name a shape), in one run, the engines in turn; those furthest behind NNabla come first. Below 1 nnrs
 is faster. Where nothing is said, the engine has no such function, or fails. NNabla computes `nonzero`,
 `onnx_non_max_suppression` and `constant` when they are set up, so that forward has nothing to do; torch hands the
-gradients of sums (broadcast ones, too), reshapes, transposes, `concatenate`, `stack` and the like on as views; `assign` writes two arrays,
-torch's `copy_` one.
+gradients of sums (broadcast ones, too), reshapes, transposes, `concatenate`, `stack` and the like on as views;
+`assign` writes two arrays, torch's `copy_` one.
 """
 
 

@@ -461,3 +461,15 @@ def test_fractions_of_a_batch_are_cut_off(t: float, moved: list[float]) -> None:
     x, mean, count = (nn.Variable.from_numpy_array(v) for v in (np.arange(8.0).reshape(4, 2), [0.5, 0.5], [t]))
     F.mean_subtraction(x, mean, count).forward()
     assert mean.d.tolist() == moved and count.d.tolist() == [int(t) + 1]
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "call"),
+    [
+        ("batch_normalization", "batch_stat", lambda x, many: F.batch_normalization(x, *[None] * 4, batch_stat=many)),
+        ("unique", "flatten", lambda x, many: F.unique(x, flatten=many)),
+    ],
+)
+def test_arrays_are_no_flags(function, argument, call):
+    with pytest.raises(nn.Error, match=rf"{function}: argument '{argument}': expected bool, got ndarray array"):
+        call(nn.Variable.from_numpy_array([[1, 2, 3]]), np.arange(3))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Context, NdArray, Variable
+from ._errors import check_flag
 from ._modes import context_scope, get_current_context
 
 __all__ = ["nonzero", "onnx_non_max_suppression", "pack_padded_sequence", "pad_packed_sequence", "unique"]
@@ -100,7 +101,7 @@ def unique(
     from . import functions as F
 
     data = _computed(x)
-    if flatten or axis is None:
+    if check_flag("unique", "flatten", flatten) or axis is None:
         count = np.unique(data).size
     else:
         count = _slices(data, axis)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from ._core import NdArray, Variable, synchronized
-from ._errors import ArgumentError, ArgumentTypeError, check_type, describe, message
+from ._errors import ArgumentError, ArgumentTypeError, check_flag, check_type, describe, message
 from ._modes import auto_forward
 
 A = TypeVar("A", Variable, NdArray)
@@ -82,7 +82,7 @@ def sync_batch_normalization(
     if hasattr(comm, "_member"):
         comm._member(HERE, group)
     args = (x, beta, gamma, mean, variance, axes, decay_rate, eps, batch_stat, output_stat)
-    if comm.size == 1 or not batch_stat:
+    if comm.size == 1 or not check_flag(HERE, "batch_stat", batch_stat):
         return batch_normalization(*args)
     if not isinstance(x, Variable):
         raise ArgumentError(message(HERE, "x", "a Variable where several processes work together", describe(x)))

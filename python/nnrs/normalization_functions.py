@@ -12,7 +12,7 @@ import numpy as np
 from . import _core
 from ._calls import check_functions
 from ._core import NdArray, Variable
-from ._errors import ArgumentError, ShapeError, message
+from ._errors import ArgumentError, ShapeError, check_flag, message
 from ._fused_batch_normalization import fused_batch_normalization
 from ._missing import missing_name
 from ._sync_normalization import sync_batch_normalization
@@ -118,7 +118,7 @@ def batch_normalization(
     >>> print(mean.data.round(3))
     [[0.2 0.4]]
     """
-    if (mean is None or variance is None) and not batch_stat:
+    if (mean is None or variance is None) and not check_flag("batch_normalization", "batch_stat", batch_stat):
         name = "mean" if mean is None else "variance"
         hint = "batch_stat=False normalizes by the running statistics; batch_stat=True by those of x"
         raise ArgumentError(message("batch_normalization", name, "a Variable", "None", hint))
