@@ -7,7 +7,7 @@ use crate::device::{DeviceMemory, Place};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::pool;
-use crate::pool::tasks::{MIN_PARALLEL, SendPtr};
+use crate::pool::tasks::{MIN_PARALLEL, PART, SendPtr};
 use crate::simd;
 use crate::with_dtype;
 use std::sync::Arc;
@@ -43,11 +43,10 @@ pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
         return unsafe { crate::simd::convert(dst, to, src, from, n) };
     }
     let (dst, src) = (SendPtr(dst), SendPtr(src.cast_mut()));
-    let part = MIN_PARALLEL / 2;
-    pool::run(n.div_ceil(part), &|i| {
-        let (dst, src) = (dst.add(i * part * to.size()).0, src.add(i * part * from.size()).0);
+    pool::run(n.div_ceil(PART), &|i| {
+        let (dst, src) = (dst.add(i * PART * to.size()).0, src.add(i * PART * from.size()).0);
         // SAFETY: as above; the parts of tasks do not overlap.
-        unsafe { crate::simd::convert(dst, to, src, from, part.min(n - i * part)) }
+        unsafe { crate::simd::convert(dst, to, src, from, PART.min(n - i * PART)) }
     });
 }
 

@@ -10,7 +10,7 @@ use crate::kernel::moves::Moves;
 use crate::kernel::reduction::cpu as cpu_reduce;
 use crate::kernel::reduction::cuda as cuda_reduce;
 use crate::kernel::reduction::cuda::DeviceReduction;
-use crate::pool::tasks::{self, MIN_PARALLEL};
+use crate::pool::tasks::{self, PART};
 use crate::shape::Shape;
 use crate::simd;
 use crate::tile::Walk;
@@ -42,8 +42,7 @@ pub fn put(y: &Data, x: &Data, output: Output) -> Result<()> {
         (Place::Host, _) => with_real!(y.dtype(), T => {
             let (y, x) = (y.as_mut_slice::<T>(), x.as_slice::<T>());
             assert_eq!(y.len(), x.len(), "arrays of one size");
-            let part = if y.len() < MIN_PARALLEL { y.len().max(1) } else { MIN_PARALLEL / 2 };
-            tasks::parts(y, part, |i, y| simd::add_assign(y, &x[i * part..][..y.len()]));
+            tasks::parts(y, PART, |i, y| simd::add_assign(y, &x[i * PART..][..y.len()]));
         }),
     }
     Ok(())

@@ -4,6 +4,8 @@ use super as pool;
 
 /// Below this many elements threads cost more than they help.
 pub const MIN_PARALLEL: usize = 1 << 16;
+/// Elements of a task of an operation that takes no longer than a copy.
+pub const PART: usize = MIN_PARALLEL / 2;
 
 /// Calls `f(i)` for each `i < n`, on all threads if the work is over many elements.
 pub fn share(n: usize, elements: usize, f: impl Fn(usize) + Sync) {

@@ -241,7 +241,7 @@ pub fn fill<T: Element>(y: &mut [T], v: T) {
         // SAFETY: the slice is the caller's.
         return unsafe { run::<f64>(&Filled { y: tasks::Shared(y.as_mut_ptr()), n: y.len(), v }) };
     }
-    tasks::parts(y, tasks::MIN_PARALLEL / 2, |_, y| fill(y, v));
+    tasks::parts(y, tasks::PART, |_, y| fill(y, v));
 }
 
 struct Filled<T> {
