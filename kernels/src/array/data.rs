@@ -37,8 +37,7 @@ pub struct Data {
 /// Converts `n` elements, large arrays on all threads; both pointers must be valid for them, which every caller knows from its blocks.
 #[inline]
 pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: usize) {
-    let (a, b) = (dst as usize, src as usize);
-    if n < MIN_PARALLEL || (a < b + n * from.size() && b < a + n * to.size()) {
+    if n < MIN_PARALLEL || meet((dst as usize, n * to.size()), (src as usize, n * from.size())) {
         // SAFETY: see above.
         return unsafe { crate::simd::convert(dst, to, src, from, n) };
     }
@@ -48,6 +47,12 @@ pub(super) fn convert(dst: *mut u8, to: DType, src: *const u8, from: DType, n: u
         // SAFETY: as above; the parts of tasks do not overlap.
         unsafe { crate::simd::convert(dst, to, src, from, PART.min(n - i * PART)) }
     });
+}
+
+/// Whether two pieces of memory, each an address and its bytes, have a part in common.
+#[inline]
+fn meet((a, n): (usize, usize), (b, m): (usize, usize)) -> bool {
+    a < b + m && b < a + n
 }
 
 /// Elements that are converted before a run is asked again whether to stop.
@@ -169,8 +174,7 @@ impl Data {
     /// ```
     pub fn copy_from(&self, src: &Data) {
         assert_eq!(self.len, src.len, "copy between arrays of one size");
-        let (to, from) = (self.ptr() as usize, src.ptr() as usize);
-        if self.dtype != src.dtype && to < from + src.bytes() && from < to + self.bytes() {
+        if self.dtype != src.dtype && meet((self.ptr() as usize, self.bytes()), (src.ptr() as usize, src.bytes())) {
             let apart = src.bytes_mut().to_vec();
             return convert(self.ptr(), self.dtype, apart.as_ptr(), src.dtype, self.len);
         }

@@ -4,7 +4,7 @@
 use super::{GemmProduct, Output, Side, store};
 use crate::array::scratch::Scratch;
 use crate::dtype::Real;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 
 /// Multiplications of rows of B that a product has at most, and numbers in such a row.
 pub(super) const ROWS: usize = 64;
@@ -48,19 +48,13 @@ pub(super) fn is_deep<T: Real>(p: &GemmProduct<T>) -> bool {
 /// # Safety
 /// As the methods of a product, which is deep.
 pub(super) unsafe fn run_deep<T: Real>(p: &GemmProduct<T>, output: Output) {
-    dispatch(Deep { p: *p, output });
+    // SAFETY: the caller's promise.
+    unsafe { enter(Deep { p: *p, output }) };
 }
 
 struct Deep<T> {
     p: GemmProduct<T>,
     output: Output,
-}
-
-impl<T: Real> Choose<T> for Deep<T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has; `run_deep`'s caller promised the rest.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for Deep<T> {
@@ -132,14 +126,8 @@ pub(super) unsafe fn run<T: Real, F: Fn(usize) -> [usize; 3]>(
     // A column is a row of the transposed product.
     let is_transposed = p.n == 1 && p.c.rs == 1 && p.a.rs == 1;
     let p = if is_transposed { p.transposed() } else { *p };
-    dispatch(Few { p, places, is_transposed, from, to, output });
-}
-
-impl<T: Real, F: Fn(usize) -> [usize; 3]> Choose<T> for Few<'_, T, F> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has; `run`'s caller promised the rest.
-        unsafe { L::enter(self) }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { enter(Few { p, places, is_transposed, from, to, output }) };
 }
 
 impl<T: Real, F: Fn(usize) -> [usize; 3]> Few<'_, T, F> {

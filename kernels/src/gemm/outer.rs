@@ -3,7 +3,7 @@
 use super::{GemmProduct, Output};
 use crate::dtype::Real;
 use crate::pool;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 
 /// Columns that such a product has at least; numbers of C that are worth a task.
 const COLUMNS: usize = 8;
@@ -30,7 +30,8 @@ pub(super) unsafe fn run<T: Real>(
         while from < to {
             let (i, row) = (from / p.m, from % p.m);
             let m = (p.m - row).min(to - from);
-            dispatch(Outer { p: p.shifted(places(i)).tile(row, 0, m, p.n), output });
+            // SAFETY: the caller's promise; each task has rows of its own.
+            unsafe { enter(Outer { p: p.shifted(places(i)).tile(row, 0, m, p.n), output }) };
             from += m;
         }
     });
@@ -40,13 +41,6 @@ pub(super) unsafe fn run<T: Real>(
 struct Outer<T> {
     p: GemmProduct<T>,
     output: Output,
-}
-
-impl<T: Real> Choose<T> for Outer<T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has; `run`'s caller promised the rest.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for Outer<T> {

@@ -15,7 +15,7 @@ pub trait Lanes<T: Real>: 'static {
     /// Scalars a tile has at most, so that two vectors for each fit the registers.
     const ROWS: usize;
     /// Whether there are instructions that read and write some lanes.
-    const MASKS: bool = true;
+    const MASKS: bool;
     unsafe fn splat(v: T) -> Self::V;
     unsafe fn load(p: *const T) -> Self::V;
     unsafe fn store(p: *mut T, v: Self::V);
@@ -195,6 +195,7 @@ mod x86 {
                 type M = $parts::M;
                 const N: usize = $n;
                 const ROWS: usize = $rows;
+                const MASKS: bool = true;
                 #[inline(always)]
                 unsafe fn splat(v: $t) -> $v {
                     // SAFETY: see above.
@@ -461,6 +462,7 @@ mod x86 {
         type M = L::M;
         const N: usize = L::N;
         const ROWS: usize = L::ROWS;
+        const MASKS: bool = L::MASKS;
         #[inline(always)]
         unsafe fn splat(v: T) -> L::V {
             // SAFETY: see above.
@@ -550,4 +552,21 @@ pub fn dispatch<T: Real, C: Choose<T>>(choose: C) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     choose.with::<ScalarLanes>()
+}
+
+/// Runs a job inside the best instruction set that the machine has.
+///
+/// # Safety
+/// The memory that the job describes is valid.
+pub unsafe fn enter<T: Real, J: WithLanes<T>>(job: J) {
+    struct Entered<J>(J);
+
+    impl<T: Real, J: WithLanes<T>> Choose<T> for Entered<J> {
+        fn with<L: Lanes<T>>(self) {
+            // SAFETY: L is what the machine has; `enter`'s caller promised the rest.
+            unsafe { L::enter(self.0) }
+        }
+    }
+
+    dispatch(Entered(job));
 }

@@ -1,6 +1,6 @@
 //! Turning a block, rows to columns, for callers that are in no loop of vectors.
 
-use super::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_or_add};
+use super::lanes::{Lanes, TransposeBlock, WithLanes, enter, transpose_or_add};
 use crate::dtype::Real;
 
 /// `dst[c][r] = src[r][c]`, or `+=`.
@@ -8,19 +8,13 @@ use crate::dtype::Real;
 /// # Safety
 /// The block lies within its memory.
 pub unsafe fn turn<T: Real>(block: TransposeBlock<T>, add: bool) {
-    dispatch(TurnedBlock { block, add });
+    // SAFETY: who made the block answers for its memory.
+    unsafe { enter(TurnedBlock { block, add }) };
 }
 
 struct TurnedBlock<T> {
     block: TransposeBlock<T>,
     add: bool,
-}
-
-impl<T: Real> Choose<T> for TurnedBlock<T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: `dispatch` gives the lanes of this machine; who made the block answers for its memory.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for TurnedBlock<T> {

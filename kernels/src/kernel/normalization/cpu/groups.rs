@@ -13,7 +13,7 @@ use crate::expr::op::Binary;
 use crate::kernel::short_rows::RowGroup;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 use crate::simd::{self, SimdReal};
 use std::ops::Range;
 
@@ -145,7 +145,8 @@ impl ChannelGroups {
             let tile = tiling.tile(i);
             // SAFETY: each tile has its own place: that of its rows, or of its part of one row.
             let own = unsafe { all.slice(tile.rows.start * tiling.parts + i % tiling.parts, tile.rows.len()) };
-            dispatch(RowMoments { g: self, tile: &tile, x, out: own });
+            // SAFETY: the slices are as long as the job says.
+            unsafe { enter(RowMoments { g: self, tile: &tile, x, out: own }) };
             (tile, own)
         };
         let write = |tile: &GroupTile, moments: &[ChannelPair]| {
@@ -219,7 +220,8 @@ impl ChannelGroups {
         by: &Coefficients<T>,
     ) {
         let (c, unit) = (self.channels(), self.unit(tile));
-        dispatch(NormalizationTask { c: &c, unit: &unit, work: ChannelWork::Map { a, x, y, output, by } });
+        // SAFETY: units lie within the slices, whose sizes were checked.
+        unsafe { enter(NormalizationTask { c: &c, unit: &unit, work: ChannelWork::Map { a, x, y, output, by } }) };
     }
 
     /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x. A tile reads gy of no
@@ -289,7 +291,8 @@ impl ChannelGroups {
         let mean: Vec<T> = self.places(tile).map(|(row, _)| T::from_f64(b.mean[row])).collect();
         let c = self.channels();
         let work = ChannelWork::Sums { gy, x: b.x, mean: &mean, out: &mut *out };
-        dispatch(NormalizationTask { c: &c, unit, work });
+        // SAFETY: units lie within the slices, whose sizes were checked.
+        unsafe { enter(NormalizationTask { c: &c, unit, work }) };
         for (((row, _), m), s) in self.places(tile).zip(&mean).zip(out) {
             s[1] -= (b.mean[row] - m.to_f64()) * s[0]; // what the rounding of the mean has left out
         }
@@ -336,13 +339,6 @@ struct RowMoments<'a, T> {
     tile: &'a GroupTile,
     x: &'a [T],
     out: &'a mut [ChannelPair],
-}
-
-impl<T: Real> Choose<T> for RowMoments<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for RowMoments<'_, T> {

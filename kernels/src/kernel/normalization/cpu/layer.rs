@@ -11,7 +11,7 @@ use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::kernel::short_rows::group_count;
 use crate::pool;
-use crate::simd::lanes::{Lanes, dispatch};
+use crate::simd::lanes::{Lanes, enter};
 use crate::simd::{self, SimdReal};
 use backward::LayerBackwardPart;
 use forward::LayerForwardPart;
@@ -109,7 +109,8 @@ impl LayerRows {
                 (y.slice(first * self.width, n * self.width), mean.slice(first, n), variance.slice(first, n))
             };
             let x = &x[first * self.width..][..n * self.width];
-            dispatch(LayerForwardPart { width: self.width, x, y, gamma, beta, eps, mean, variance });
+            // SAFETY: the slices are as long as the job says.
+            unsafe { enter(LayerForwardPart { width: self.width, x, y, gamma, beta, eps, mean, variance }) };
         });
         m
     }
@@ -148,7 +149,7 @@ impl LayerRows {
                 let beta = has_beta.then(|| pb.slice(p * width, width));
                 let gamma = has_gamma.then(|| pg.slice(p * width, width));
                 let gx = gx.map(|(gx, output)| (gx.slice(first * width, (end - first) * width), output));
-                dispatch(LayerBackwardPart { width, first, rows: end - first, b: &b, scale, gx, beta, gamma });
+                enter(LayerBackwardPart { width, first, rows: end - first, b: &b, scale, gx, beta, gamma });
             }
         });
         deliver(g.beta, &beta);

@@ -19,7 +19,7 @@ use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 pub use groups::ChannelGroups;
 pub use layer::{LayerBackward, LayerGradients, LayerRows};
 use std::ops::Range;
@@ -217,7 +217,8 @@ impl Channels {
     /// Mean and squared deviation of each channel; `write` runs on every unit with those of its channels.
     fn find_moments<T: Real>(&self, x: &[T], write: &Write) -> Vec<ChannelPair> {
         let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
-            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Moments { x, out } })
+            // SAFETY: units lie within the slices, whose sizes were checked.
+            unsafe { enter(NormalizationTask { c: self, unit, work: ChannelWork::Moments { x, out } }) }
         };
         ChannelTiling::new(*self).run(&find, &merge_moments, write)
     }
@@ -237,11 +238,9 @@ impl Channels {
     }
 
     fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &ChannelTile, by: &Coefficients<T>) {
-        dispatch(NormalizationTask {
-            c: self,
-            unit,
-            work: ChannelWork::Map { a: Some(x), x: None, y, output: Output::Write, by },
-        });
+        let work = ChannelWork::Map { a: Some(x), x: None, y, output: Output::Write, by };
+        // SAFETY: units lie within the slices, whose sizes were checked.
+        unsafe { enter(NormalizationTask { c: self, unit, work }) };
     }
 
     /// Gives the sums that the gradients of gamma and beta are made of, and writes or adds that of x. A unit reads gy of no
@@ -264,7 +263,10 @@ impl Channels {
         };
         let find = |unit: &ChannelTile, out: &mut [ChannelPair]| {
             let mean: Vec<T> = b.mean[unit.channels.clone()].iter().map(|&m| T::from_f64(m)).collect();
-            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Sums { gy, x: b.x, mean: &mean, out } });
+            // SAFETY: units lie within the slices, whose sizes were checked.
+            unsafe {
+                enter(NormalizationTask { c: self, unit, work: ChannelWork::Sums { gy, x: b.x, mean: &mean, out } })
+            };
             // What the rounding of the mean has left out.
             let rest = |c: usize, m: &T| b.mean[c] - m.to_f64();
             unit.channels.clone().zip(&mean).zip(out).for_each(|((c, m), s)| s[1] -= rest(c, m) * s[0]);
@@ -273,7 +275,10 @@ impl Channels {
             let Some((y, output)) = to else { return };
             let by = Coefficients::backward(unit, &b, sums, self.count() as f64);
             let x = b.x.filter(|_| b.own);
-            dispatch(NormalizationTask { c: self, unit, work: ChannelWork::Map { a: b.gy, x, y, output, by: &by } });
+            // SAFETY: units lie within the slices, whose sizes were checked.
+            unsafe {
+                enter(NormalizationTask { c: self, unit, work: ChannelWork::Map { a: b.gy, x, y, output, by: &by } })
+            };
         };
         let found = ChannelTiling::new(*self).run(&find, &add, &write);
         Sums { gy: found.iter().map(|f| f[0]).collect(), product: found.iter().map(|f| f[1]).collect() }
@@ -345,7 +350,8 @@ impl<T: Real> InputGradient<'_, T> {
 /// `1 / sqrt(variance + eps)` of each.
 pub fn inverse_deviations(variance: &[f64], eps: f64) -> Vec<f64> {
     let mut to = list(variance.len(), 0.0);
-    dispatch(InverseDeviations { variance, eps, to: &mut to });
+    // SAFETY: the slices are as long as the job says.
+    unsafe { enter(InverseDeviations { variance, eps, to: &mut to }) };
     to
 }
 
@@ -353,13 +359,6 @@ struct InverseDeviations<'a> {
     variance: &'a [f64],
     eps: f64,
     to: &'a mut [f64],
-}
-
-impl Choose<f64> for InverseDeviations<'_> {
-    fn with<L: Lanes<f64>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl WithLanes<f64> for InverseDeviations<'_> {
@@ -385,13 +384,6 @@ struct NormalizationTask<'a, T> {
     c: &'a Channels,
     unit: &'a ChannelTile,
     work: ChannelWork<'a, T>,
-}
-
-impl<T: Real> Choose<T> for NormalizationTask<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes; units lie within the slices, whose sizes were checked.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for NormalizationTask<'_, T> {

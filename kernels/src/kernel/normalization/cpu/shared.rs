@@ -5,7 +5,7 @@ use crate::array::Output;
 use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::dispatch;
+use crate::simd::lanes::enter;
 
 impl Channels {
     /// Mean and squared deviation of each channel, which has elements.
@@ -26,7 +26,8 @@ impl Channels {
             let unit = g.unit(i);
             let by = Coefficients::new(unit.channels.clone().map(|c| b.by_slopes(c, slopes[c])));
             let work = ChannelWork::Map { a: b.gy, x: b.x, y, output, by: &by };
-            dispatch(NormalizationTask { c: self, unit: &unit, work });
+            // SAFETY: units lie within the slices, whose sizes were checked.
+            unsafe { enter(NormalizationTask { c: self, unit: &unit, work }) };
         });
     }
 }

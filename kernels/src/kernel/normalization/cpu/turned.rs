@@ -12,7 +12,7 @@ use crate::dtype::Real;
 use crate::expr::op::Binary;
 use crate::kernel::short_rows::{MOST, RowGroup, are_short, each_group};
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 use crate::simd::{self, CacheLines, SimdReal};
 
 impl Channels {
@@ -39,7 +39,8 @@ impl Channels {
                 (y.slice(g.range().start, g.size()), mean.slice(g.first, g.rows), variance.slice(g.first, g.rows))
             };
             g.through(&x[g.range()], y, Output::Write, |x, y| {
-                dispatch(TurnedForward { x, y: &mut *y, scale, mean, variance });
+                // SAFETY: the slices are as long as the job says.
+                unsafe { enter(TurnedForward { x, y: &mut *y, scale, mean, variance }) };
                 after(&g, y);
             });
         });
@@ -84,7 +85,8 @@ impl Channels {
                     own: b.own,
                 };
                 let is_wanted = gx.is_some();
-                dispatch(TurnedBackward { b: turned, gy: &mut *gy, is_wanted, sum, product });
+                // SAFETY: the slices are as long as the job says.
+                unsafe { enter(TurnedBackward { b: turned, gy: &mut *gy, is_wanted, sum, product }) };
                 if let Some((gx, output)) = &mut gx {
                     g.turn_back(gy, gx, *output);
                 }
@@ -117,13 +119,6 @@ struct TurnedForward<'a, T> {
     /// Results, of which each row has one.
     mean: &'a mut [f64],
     variance: &'a mut [f64],
-}
-
-impl<T: Real> Choose<T> for TurnedForward<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for TurnedForward<'_, T> {
@@ -218,13 +213,6 @@ struct TurnedBackward<'a, T> {
     /// Results: see `Sums`.
     sum: &'a mut [f64],
     product: &'a mut [f64],
-}
-
-impl<T: Real> Choose<T> for TurnedBackward<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for TurnedBackward<'_, T> {

@@ -7,7 +7,7 @@ use crate::kernel::short_rows::each_group_of;
 use crate::pool;
 use crate::pool::Pace;
 use crate::pool::tasks::{SendPtr, Shared};
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, enter};
 use crate::simd::turn::turn;
 use crate::simd::{self, Body, SimdReal, Vector};
 use std::ops::Range;
@@ -128,7 +128,7 @@ impl Pooling {
                             let Some(places) = places.filter(|_| size_of::<I>() > 1) else { continue };
                             turn(back(at, turned.as_mut_ptr(), n), false);
                             for (plane, from) in turned.chunks_exact(n).take(g.rows).enumerate() {
-                                dispatch(NotedPlaces { from, to: places.slice(results + plane * output, n) });
+                                enter(NotedPlaces { from, to: places.slice(results + plane * output, n) });
                             }
                         }
                     }
@@ -224,13 +224,6 @@ impl<T: SimdReal> LargestAcross<'_, T> {
 pub(super) struct NotedPlaces<'a, T, I> {
     pub from: &'a [T],
     pub to: &'a mut [I],
-}
-
-impl<T: SimdReal, I: WindowIndex> Choose<T> for NotedPlaces<'_, T, I> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: SimdReal, I: WindowIndex> WithLanes<T> for NotedPlaces<'_, T, I> {

@@ -10,7 +10,7 @@ use crate::kernel::reduction::axes::ReductionAxes;
 use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::{self, SendPtr, Shared, share};
 use crate::shape::Shape;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, enter};
 use crate::simd::{self, CacheLines, SimdReal};
 
 mod short;
@@ -30,13 +30,6 @@ struct ProductsOfRows<'a, T, F> {
     starts: F,
     n: usize,
     y: &'a mut [T],
-}
-
-impl<T: SimdReal, F: Fn(usize) -> usize> Choose<T> for ProductsOfRows<'_, T, F> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: SimdReal, F: Fn(usize) -> usize> WithLanes<T> for ProductsOfRows<'_, T, F> {
@@ -112,7 +105,8 @@ unsafe fn lanes_product<T: SimdReal, L: Lanes<T>>(x: &[T]) -> L::V {
 
 /// The products of rows of `n` neighbours.
 fn products<T: SimdReal>(x: &[T], starts: impl Fn(usize) -> usize, n: usize, y: &mut [T]) {
-    dispatch(ProductsOfRows { x, starts, n, y });
+    // SAFETY: the slices are as long as the job says.
+    unsafe { enter(ProductsOfRows { x, starts, n, y }) };
 }
 
 fn product<T: SimdReal>(x: &[T]) -> T {

@@ -6,7 +6,7 @@
 
 use crate::array::Output;
 use crate::dtype::Real;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, enter};
 use crate::simd::reduce::{BLOCK, LANES};
 
 /// Elements of a row at most: longer ones are summed in blocks.
@@ -19,7 +19,8 @@ const SIDE: usize = 16;
 /// The sums of rows of `n` elements.
 pub fn sum_rows<T: Real>(x: &[T], n: usize, y: &mut [T], output: Output) {
     assert!(x.len() == y.len() * n && (1..=LONGEST).contains(&n), "sizes do not fit");
-    dispatch(SumRows { x, n, y, add: output == Output::Accumulate });
+    // SAFETY: the slices are as long as the job says.
+    unsafe { enter(SumRows { x, n, y, add: output == Output::Accumulate }) };
 }
 
 struct SumRows<'a, T> {
@@ -27,13 +28,6 @@ struct SumRows<'a, T> {
     n: usize,
     y: &'a mut [T],
     add: bool,
-}
-
-impl<T: Real> Choose<T> for SumRows<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for SumRows<'_, T> {

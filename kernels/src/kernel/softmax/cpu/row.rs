@@ -4,7 +4,7 @@
 use crate::array::Output;
 use crate::expr::op::{Binary, Unary};
 use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
-use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 use crate::simd::{self, SimdReal};
 
 const PIECE: usize = 1024;
@@ -27,7 +27,10 @@ pub(super) fn log_softmax<T: SimdReal>(x: &[T], y: &mut [T]) {
 
 /// Of rows of `n` elements.
 pub(super) fn softmax_backward<T: SimdReal>(n: usize, y: &[T], gy: &[T], gx: &mut [T], output: Output) {
-    dispatch(SoftmaxGradients { n, y: &y[..gx.len()], gy: &gy[..gx.len()], gx, add: output == Output::Accumulate });
+    // SAFETY: the slices are as long as the job says.
+    unsafe {
+        enter(SoftmaxGradients { n, y: &y[..gx.len()], gy: &gy[..gx.len()], gx, add: output == Output::Accumulate })
+    };
 }
 
 /// `gx = y (gy - sum(y gy))` of rows of `n` elements, or what is added.
@@ -37,13 +40,6 @@ struct SoftmaxGradients<'a, T> {
     gy: &'a [T],
     gx: &'a mut [T],
     add: bool,
-}
-
-impl<T: SimdReal> Choose<T> for SoftmaxGradients<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: L is what the machine has.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: SimdReal> WithLanes<T> for SoftmaxGradients<'_, T> {

@@ -5,7 +5,7 @@ use super::super::{BLOCK, InputGradient};
 use super::{LayerBackward, Output, together};
 use crate::dtype::Real;
 use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
-use crate::simd::lanes::{Choose, Lanes, WithLanes};
+use crate::simd::lanes::{Lanes, WithLanes};
 use std::ops::Range;
 
 /// Some rows backward.
@@ -19,13 +19,6 @@ pub(super) struct LayerBackwardPart<'a, T> {
     pub gx: Option<(&'a mut [T], Output)>,
     pub beta: Option<&'a mut [T]>,
     pub gamma: Option<&'a mut [T]>,
-}
-
-impl<T: Real> Choose<T> for LayerBackwardPart<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for LayerBackwardPart<'_, T> {

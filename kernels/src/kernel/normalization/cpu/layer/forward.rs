@@ -5,7 +5,7 @@ use super::super::wide_moments;
 use super::{normalizing, together};
 use crate::dtype::Real;
 use crate::kernel::vector_sums::{self, SIDE, VectorAccumulator};
-use crate::simd::lanes::{Choose, Lanes, WithLanes};
+use crate::simd::lanes::{Lanes, WithLanes};
 
 /// Some rows forward.
 pub(super) struct LayerForwardPart<'a, T> {
@@ -17,13 +17,6 @@ pub(super) struct LayerForwardPart<'a, T> {
     pub eps: f64,
     pub mean: &'a mut [f64],
     pub variance: &'a mut [f64],
-}
-
-impl<T: Real> Choose<T> for LayerForwardPart<'_, T> {
-    fn with<L: Lanes<T>>(self) {
-        // SAFETY: the machine has these lanes.
-        unsafe { L::enter(self) }
-    }
 }
 
 impl<T: Real> WithLanes<T> for LayerForwardPart<'_, T> {
