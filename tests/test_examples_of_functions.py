@@ -15,7 +15,7 @@ import nnrs.parametric_functions as PF
 import nnrs.solvers as S
 from nnrs import _core
 
-IN_PYTHON = ["einsum", "fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
+IN_PYTHON = ["fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
 FUNCTIONS = sorted({f["name"] for f in _core.registry()} | set(IN_PYTHON))
 LAYERS = [name for name in PF.__all__ if name not in ("parametric_function_api", "LSTMCell")]
 SOLVERS = [s["name"] for s in _core.solver_registry()]

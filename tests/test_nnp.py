@@ -421,7 +421,7 @@ def test_matrix_products_and_axes_are_written_so_that_nnabla_loads_them(tmp_path
         {"name": k, "batch_size": 1, "outputs": {k: y}, "names": {"a": a, "b": b, "c": c}} for k, y in outputs.items()
     ]
     contents = {"networks": networks}
-    found = ["Affine", "Transpose", "Transpose", "Affine", "Reshape", "BatchMatmul", "TensorNormalization"]
+    found = ["Einsum", "Transpose", "Transpose", "Affine", "Reshape", "BatchMatmul", "TensorNormalization"]
     assert types(contents) == found
     save(tmp_path / "net.nntxt", contents, variable_batch_size=False)
     assert "axes: 2" in (tmp_path / "net.nntxt").read_text()

@@ -33,7 +33,7 @@ _WITH_STATISTICS = (
     "sync_batch_normalization tensor_normalization weight_standardization".split()
 )
 _LEFT_OUT = {"no_bias": "beta", "no_scale": "gamma"}
-_IN_PYTHON = ["einsum", "fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
+_IN_PYTHON = ["fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
 
 
 def function_api(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -3697,6 +3697,26 @@ def erf(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
     return _call(_ERF, (x,), (), n_outputs, outputs)
 
 
+_EINSUM = _index('einsum')
+
+
+def _einsum(a: A, b: A, equation: str, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Products of elements of two arrays, summed over the axes that both have and the result has not: a matrix product for each
+     place along the axes that all three have.
+
+    Args:
+        a: N-D array: axes of all three, then those of y and those that are summed over, or these before those.
+        b: N-D array: axes of all three, then those that are summed over and those of y, or these before those.
+        equation: The labels of the axes, as in 'abc,acd->abd'.
+        n_outputs: Not used; NNabla's.
+        outputs: Arrays for the outputs' data.
+
+    Returns:
+        y: N-D array: axes of all three, those of a, those of b.
+    """
+    return _call(_EINSUM, (a, b), (equation,), n_outputs, outputs)
+
+
 _CONCATENATE = _index('concatenate')
 
 

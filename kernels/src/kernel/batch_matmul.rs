@@ -119,8 +119,10 @@ impl Call for BatchMatmul {
         matmul(self.over.size(), self.a.matrix(&a), self.b.matrix(&b), &y[0].data, Output::Write)
     }
 
-    fn takes_strides(&self, _i: usize, x: &Strided, place: Place) -> bool {
-        place == Place::Host && matmul::takes(x, self.work)
+    fn takes_strides(&self, i: usize, x: &Strided, place: Place) -> bool {
+        // The caller's arrays may have several axes where the matrices have one.
+        let as_said = x.shape == [&self.a, &self.b][i].shape;
+        place == Place::Host && as_said && matmul::takes(x, self.work)
     }
 
     fn multiplications(&self) -> f64 {

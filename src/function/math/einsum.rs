@@ -1,5 +1,7 @@
-//! `einsum`: Einstein's summation convention, by matrix products, element-wise products, sums and transposes.
+//! `einsum`: Einstein's summation convention, by matrix products, element-wise products, sums and transposes. None of these has
+//! a size of its own, so that a graph of them takes arrays of other sizes as well.
 
+use super::contraction::{self, Einsum};
 use crate::functions as f;
 use crate::graph::Variable;
 use nnrs_kernels::error::{Error, Result};
@@ -180,11 +182,14 @@ fn sizes_of(arrays: &[LabelledArray]) -> Result<HashMap<AxisLabel, usize>> {
 
 impl LabelledArray {
     /// Without the axes of an ellipsis that are stretched: the product repeats what does not have them.
-    fn without_ones(self, sizes: &HashMap<AxisLabel, usize>) -> Result<LabelledArray> {
-        let shape = self.v.shape();
-        let stays = self.labels.into_iter().zip(shape.iter().copied()).filter(|(label, n)| *n == sizes[label]);
-        let (labels, shape): (Vec<_>, Vec<_>) = stays.unzip();
-        Ok(LabelledArray { v: reshaped(&self.v, shape)?, labels })
+    fn without_ones(mut self, sizes: &HashMap<AxisLabel, usize>) -> Result<LabelledArray> {
+        for axis in (0..self.labels.len()).rev() {
+            if self.v.shape()[axis] != sizes[&self.labels[axis]] {
+                self.v = f::split(&self.v, f::Split { axis: axis as i64 })?.remove(0);
+                self.labels.remove(axis);
+            }
+        }
+        Ok(self)
     }
 
     /// With each label once.
@@ -229,32 +234,40 @@ fn product(a: LabelledArray, b: LabelledArray, kept: impl Fn(&AxisLabel) -> bool
     let (shared, rows): (Vec<_>, Vec<_>) = a.labels.iter().copied().partition(|label| b.labels.contains(label));
     let (both, summed): (Vec<_>, Vec<_>) = shared.into_iter().partition(|label| kept(label));
     let columns: Vec<_> = b.labels.iter().copied().filter(|label| !a.labels.contains(label)).collect();
-    let left = a.ordered(&[&both[..], &rows, &summed].concat())?;
-    let right = b.ordered(&[&both[..], &summed, &columns].concat())?;
-    let (s, rest) = (left.shape(), right.shape());
-    let (lead, s) = s.split_at(both.len());
-    let (m, k) = s.split_at(rows.len());
-    let n = &rest[both.len() + summed.len()..];
     let labels = [&both[..], &rows, &columns].concat();
     if summed.is_empty() && (rows.is_empty() || columns.is_empty()) {
-        let left = reshaped(&left, [lead, m, &vec![1; n.len()]].concat())?;
-        let right = reshaped(&right, [lead, &vec![1; m.len()], n].concat())?;
+        let left = with_ones(a.ordered(&[&both[..], &rows].concat())?, both.len() + rows.len(), columns.len())?;
+        let right = with_ones(b.ordered(&[&both[..], &columns].concat())?, both.len(), rows.len())?;
         return Ok(LabelledArray { v: f::mul2(&left, &right, f::Mul2::default())?, labels });
     }
-    let size = |sizes: &[usize]| sizes.iter().product::<usize>();
-    let matrices: Vec<usize> = if both.is_empty() { vec![] } else { vec![size(lead)] };
-    let left = reshaped(&left, [&matrices[..], &[size(m), size(k)]].concat())?;
-    let right = reshaped(&right, [&matrices[..], &[size(k), size(n)]].concat())?;
-    let y = f::batch_matmul(&left, &right, f::BatchMatmul::default())?;
-    Ok(LabelledArray { v: reshaped(&y, [lead, m, n].concat())?, labels })
+    let laid = |x: LabelledArray, first: &[AxisLabel], last: &[AxisLabel]| {
+        let order = [&both[..], first, last].concat();
+        let is_laid = x.labels == order || x.labels == [&both[..], last, first].concat();
+        let v = if is_laid { x.v } else { x.ordered(&order)? };
+        Ok::<_, Error>(LabelledArray { v, labels: if is_laid { x.labels } else { order } })
+    };
+    let (a, b) = (laid(a, &rows, &summed)?, laid(b, &summed, &columns)?);
+    let equation = spelled([&a.labels, &b.labels, &labels])?;
+    Ok(LabelledArray { v: contraction::einsum(&a.v, &b.v, Einsum { equation })?, labels })
 }
 
-fn reshaped(v: &Variable, shape: Vec<usize>) -> Result<Variable> {
-    let shape = Shape::from(shape);
-    match v.shape() == shape {
-        true => Ok(v.clone()),
-        false => f::reshape(v, f::Reshape { inplace: false, ..f::Reshape::to(&shape) }),
-    }
+/// The equation of two arrays and their product; axes of an ellipsis get letters that nothing else has.
+fn spelled(terms: [&[AxisLabel]; 3]) -> Result<String> {
+    let used = |c: &char| terms.iter().any(|labels| labels.contains(&AxisLabel::Letter(*c)));
+    let free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|c| !used(c)).collect();
+    let letter = |label: &AxisLabel| match label {
+        AxisLabel::Letter(c) => Ok(*c),
+        AxisLabel::Ellipsis(i) => {
+            free.get(*i).copied().ok_or_else(|| Error::arg("x", "52 different axes at most").actual("more"))
+        }
+    };
+    let text = |labels: &[AxisLabel]| labels.iter().map(letter).collect::<Result<String>>();
+    Ok(format!("{},{}->{}", text(terms[0])?, text(terms[1])?, text(terms[2])?))
+}
+
+/// With `n` axes of size 1 from `axis` on.
+fn with_ones(v: Variable, axis: usize, n: usize) -> Result<Variable> {
+    (0..n).try_fold(v, |v, _| f::stack(&[&v], f::Stack { axis: axis as i64 }))
 }
 
 fn transposed(v: &Variable, order: &[usize]) -> Result<Variable> {

@@ -2,6 +2,7 @@
 
 mod atan2;
 mod constant;
+mod contraction;
 mod einsum;
 mod identity;
 mod range;
@@ -10,6 +11,7 @@ mod unary;
 use super::Def;
 pub use atan2::*;
 pub use constant::*;
+pub use contraction::Einsum;
 pub use einsum::einsum;
 pub use identity::*;
 pub use range::*;
@@ -40,4 +42,5 @@ pub(super) const FUNCTIONS: &[&Def] = &[
     ACosh::DEF,
     ATanh::DEF,
     Erf::DEF,
+    Einsum::DEF,
 ];

@@ -38,7 +38,8 @@ const NUMBERS: &str = "
     1208 FixedPointQuantize bifb, 1209 MinMaxQuantize fbbbf, 1210 Pow2Quantize bbiib, 1211 Prune f,
     1212 QuantizeLinear sbi, 1214 TopNError ii, 1216 ConfusionMatrix i, 1217 VATNoise if, 1219 Sink b,
     1220 NmsDetection2d ffb, 1221 ONNXNonMaxSuppression iiff, 1222 MaxPoolingBackward SSbSb, 1223 PatchCorrelation SSSSS,
-    1224 Unique bibbbb, 1225 EyeLike i, 1226 Mod2 b, 1227 BitShift s";
+    1224 Unique bibbbb, 1225 EyeLike i, 1226 Mod2 b, 1227 BitShift s,
+    1228 Einsum s";
 
 /// Functions of NNabla that are several in nnrs, as lines of the schema.
 const COMPOSED: &[(u64, &str, &str, &[&str])] = &[
@@ -81,7 +82,6 @@ const COMPOSED: &[(u64, &str, &str, &[&str])] = &[
             "6 batch_stat flag",
         ],
     ),
-    (1228, "Einsum", "einsum", &["1 equation text"]),
 ];
 
 /// NNabla's name of an argument: reductions over several axes say `axes` and `keep_dims`.

@@ -134,6 +134,7 @@ builders! {
     acosh
     atanh
     erf
+    einsum
     concatenate
     split
     stack

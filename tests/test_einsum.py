@@ -1,0 +1,159 @@
+"""`einsum` and `dot` in a graph whose arrays get other sizes, and in files: nothing keeps the first ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnrs as nn
+import nnrs.functions as F
+import nnrs.numpy_compat_functions as NF
+from nnrs.utils.load import load
+from nnrs.utils.nnp_graph import NnpLoader
+from nnrs.utils.save import save
+
+# Sizes of the labels, of which one run after the other has each; capitals stand for the axes of `...`.
+SIZES = [dict(zip("abcdefXY", sizes, strict=True)) for sizes in ((2, 3, 4, 5, 6, 2, 3, 2), (4, 2, 1, 3, 2, 5, 2, 4), (1,) * 8)]
+EQUATIONS = [
+    "a,b->ab",
+    "ab,ac->abc",
+    "ab,c->bca",
+    "a,abc->abc",
+    "abc,b->abc",
+    "abc,ab->bca",
+    "abc,dbc->ad",
+    "abc,bcd->ad",
+    "abc,cbd->da",
+    "abcd,cbae->ed",
+    "abcd,ebd->aec",
+    "abc,bdc->bad",
+    "ab,ab->",
+    "abc,bca->",
+    "ab,b->a",
+    "ab,cb,dc->ad",
+    "ab,cd,ef->fdb",
+    "...a,...a->...",
+    "...ab,...bc->...ac",
+    "...ab,bc->c...a",
+    "aab,bc->ac",
+]
+
+
+def shapes_of(equation: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+    terms = equation.partition("->")[0].replace("...", "XY").split(",")
+    return [tuple(sizes[label] for label in term) for term in terms]
+
+
+def by_numpy(equation: str, arrays: list[np.ndarray]) -> np.ndarray:
+    return np.einsum(equation, *(x.astype(np.float64) for x in arrays))
+
+
+def holds(equation: str, y: Any, inputs: list[Any], seed: int) -> None:
+    """Values, and the gradients: the result is linear in each array, so that with a gradient g of the result and any d in
+    place of array i, the sum of d times i's gradient is that of g times the result of d."""
+    rng = np.random.RandomState(seed)
+    for x in inputs:
+        x.d = rng.randn(*x.shape)
+        x.need_grad = True
+        x.grad.zero()
+    y.forward()
+    arrays = [np.array(x.d) for x in inputs]
+    expected = by_numpy(equation, arrays)
+    assert y.shape == expected.shape
+    np.testing.assert_allclose(y.d, expected, rtol=1e-4, atol=1e-5)
+    g = np.asarray(rng.randn(*y.shape), np.float32)
+    y.backward(nn.NdArray.from_numpy_array(g))
+    for i, x in enumerate(inputs):
+        d = rng.randn(*x.shape)
+        there = by_numpy(equation, [*arrays[:i], d, *arrays[i + 1 :]])
+        np.testing.assert_allclose((d * x.g).sum(), (g * there).sum(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_other_sizes(equation: str) -> None:
+    inputs = [nn.Variable(shape) for shape in shapes_of(equation, SIZES[0])]
+    y = F.einsum(*inputs, equation=equation)
+    for seed, sizes in enumerate([*SIZES, SIZES[0]]):
+        for x, shape in zip(inputs, shapes_of(equation, sizes), strict=True):
+            x.reset_shape(shape, True)
+        holds(equation, y, inputs, seed)
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_second_derivatives(equation: str) -> None:
+    """The derivative of the gradients' squares along a direction, beside differences."""
+    rng, step = np.random.RandomState(5), 1e-4
+    with nn.context_scope(nn.Context(["cpu:double"])):
+        inputs = [nn.Variable(shape, need_grad=True) for shape in shapes_of(equation, SIZES[0])]
+        ys = F.einsum(*inputs, equation=equation)
+        squares = [F.sum(gx**2) for gx in nn.grad([F.sum(ys**2)], inputs)]
+        z = squares[0] if len(squares) == 1 else F.add_n(*squares)
+        arrays = [rng.uniform(0.5, 1.5, x.shape) for x in inputs]
+        along = [rng.randn(*x.shape) for x in inputs]
+
+        def at(place: float) -> float:
+            for x, array, d in zip(inputs, arrays, along, strict=True):
+                x.data.cast(np.float64)[...] = array + place * d
+                x.grad.zero()
+            z.forward()
+            return float(z.d)
+
+        slope = (at(step) - at(-step)) / (2 * step)
+        at(0.0)
+        z.backward()
+        found = sum(float((x.g * d).sum()) for x, d in zip(inputs, along, strict=True))
+        np.testing.assert_allclose(found, slope, rtol=1e-5)
+
+
+def test_dot_of_other_sizes() -> None:
+    a, b = nn.Variable((2, 3, 4)), nn.Variable((5, 4, 6))
+    y = NF.dot(a, b)
+    for n, (left, right) in enumerate([((2, 3, 4), (5, 4, 6)), ((4, 1, 2), (3, 2, 5))]):
+        a.reset_shape(left, True)
+        b.reset_shape(right, True)
+        rng = np.random.RandomState(n)
+        a.d, b.d = rng.randn(*left), rng.randn(*right)
+        y.forward()
+        np.testing.assert_allclose(y.d, np.dot(a.d, b.d), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "wrong", "said"),
+    [
+        ("abc,dbc->ad", [(2, 3, 4), (5, 3, 4)], (5, 4, 3), "einsum: argument 'b': expected size 3 for label 'b'"),
+        ("ab,ac->abc", [(2, 3), (2, 4)], (3, 4), "einsum: argument 'b': expected size 2 for label 'a'"),
+        ("ab,bc->ac", [(2, 3), (3, 4)], (3, 4, 1), "einsum: argument 'b': expected an axis for each label of 'bc'"),
+        ("...ab,...bc->...ac", [(2, 1, 3), (1, 3, 4)], (3, 3, 4), "x"),
+    ],
+)
+def test_sizes_that_do_not_fit(equation: str, shapes: list[tuple[int, ...]], wrong: tuple[int, ...], said: str) -> None:
+    inputs = [nn.Variable(shape) for shape in shapes]
+    y = F.einsum(*inputs, equation=equation)
+    inputs[1].reset_shape(wrong, True)
+    with pytest.raises(nn.Error, match=said):
+        y.forward()
+    inputs[1].reset_shape(shapes[1], True)
+    holds(equation, y, inputs, 0)
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_files(equation: str, tmp_path: Path) -> None:
+    inputs = {f"x{i}": nn.Variable(shape) for i, shape in enumerate(shapes_of(equation, SIZES[0]))}
+    y = F.einsum(*inputs.values(), equation=equation)
+    contents = {"networks": [{"name": "net", "batch_size": 1, "outputs": {"y": y}, "names": inputs}]}
+    save(tmp_path / "net.nnp", contents, variable_batch_size=False)
+    net = NnpLoader(tmp_path / "net.nnp").get_network("net")
+    holds(equation, net.outputs["y"], [net.inputs[name] for name in inputs], 0)
+    assert load(tmp_path / "net.nnp").networks["net"] is not None
+
+
+def test_a_product_is_one_function() -> None:
+    """As in NNabla, whose name and argument it has."""
+    for equation in ("ab,bc->ac", "abc,dbc->ad", "abc,cbd->abd"):
+        inputs = [nn.Variable(shape) for shape in shapes_of(equation, SIZES[0])]
+        f = F.einsum(*inputs, equation=equation).parent
+        if equation != "abc,cbd->abd":
+            assert (f.info.type_name, f.arguments) == ("Einsum", {"equation": equation})
