@@ -1,4 +1,4 @@
-"""`einsum` and `dot` in a graph whose arrays get other sizes, and in files: nothing keeps the first ones."""
+"""`einsum`, `dot` and `@` in a graph whose arrays get other sizes, and in files: nothing keeps the first ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from nnrs.utils.nnp_graph import NnpLoader
 from nnrs.utils.save import save
 
 # Sizes of the labels, of which one run after the other has each; capitals stand for the axes of `...`.
-SIZES = [dict(zip("abcdefXY", sizes, strict=True)) for sizes in ((2, 3, 4, 5, 6, 2, 3, 2), (4, 2, 1, 3, 2, 5, 2, 4), (1,) * 8)]
+SIZES = [
+    dict(zip("abcdefXY", sizes, strict=True))
+    for sizes in ((2, 3, 4, 5, 6, 2, 3, 2), (4, 2, 1, 3, 2, 5, 2, 4), (1,) * 8)
+]
 EQUATIONS = [
     "a,b->ab",
     "ab,ac->abc",
@@ -52,8 +55,8 @@ def by_numpy(equation: str, arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def holds(equation: str, y: Any, inputs: list[Any], seed: int) -> None:
-    """Values, and the gradients: the result is linear in each array, so that with a gradient g of the result and any d in
-    place of array i, the sum of d times i's gradient is that of g times the result of d."""
+    """Values, and the gradients: the result is linear in each array, so that with a gradient g of the result and any d
+    in place of array i, the sum of d times i's gradient is that of g times the result of d."""
     rng = np.random.RandomState(seed)
     for x in inputs:
         x.d = rng.randn(*x.shape)
@@ -118,6 +121,21 @@ def test_dot_of_other_sizes() -> None:
         a.d, b.d = rng.randn(*left), rng.randn(*right)
         y.forward()
         np.testing.assert_allclose(y.d, np.dot(a.d, b.d), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("left", [(3,), (2, 3), (4, 2, 3)])
+@pytest.mark.parametrize("right", [(3,), (3, 5), (4, 3, 5)])
+def test_matmul_of_other_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = nn.Variable(left), nn.Variable(right)
+    y = a @ b
+    for n, sizes in enumerate([{2: 2, 3: 3, 4: 4, 5: 5}, {2: 4, 3: 6, 4: 3, 5: 1}]):
+        for x, shape in ((a, left), (b, right)):
+            x.reset_shape(tuple(sizes[size] for size in shape), True)
+            x.d = np.random.RandomState(n).randn(*x.shape)
+        y.forward()
+        expected = a.d @ b.d
+        assert y.shape == expected.shape
+        np.testing.assert_allclose(y.d, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -255,10 +255,10 @@ def matmul(a: Any, b: Any) -> Any:
         raise ArgumentTypeError(message("__matmul__", None, "operands with 1 or more axes", f"{a.shape} and {b.shape}"))
     if a.ndim == 1 and b.ndim == 1:
         return F.sum(a * b)
-    left = F.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
-    right: Any = b
-    right = F.reshape(right, (*b.shape, 1)) if b.ndim == 1 else right
-    y = F.affine(left, right) if left.ndim == right.ndim == 2 else F.batch_matmul(left, right)
-    if a.ndim == 1:
-        return F.reshape(y, y.shape[:-2] + y.shape[-1:])
-    return F.reshape(y, y.shape[:-1]) if b.ndim == 1 else y
+    # An axis put before a vector or behind it, and taken out of the result, with no size of the graph's arrays in it.
+    left: Any = F.stack(a, axis=0) if a.ndim == 1 else a
+    right: Any = F.stack(b, axis=1) if b.ndim == 1 else b
+    y: Any = F.affine(left, right) if left.ndim == right.ndim == 2 else F.batch_matmul(left, right)
+    if a.ndim == 1 or b.ndim == 1:
+        (y,) = F.split(y, axis=-2 if a.ndim == 1 else -1)
+    return y
