@@ -13,7 +13,7 @@ use crate::kernel::gather::rows;
 use crate::shape::Shape;
 use crate::simd;
 use crate::with_real;
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView2;
 
 /// Slices of an array of shape `of` at `count` places, with coordinates for its first `m` axes.
 pub struct Slices {
@@ -33,20 +33,22 @@ impl Slices {
 
     /// Offsets of the places.
     fn offsets(&self, indices: &View) -> Result<Scratch<usize>> {
-        let strides = self.of.strides();
-        let offset = |place: ArrayView1<i64>| {
-            place.iter().zip(&strides).enumerate().try_fold(0, |offset, (a, (&i, stride))| {
-                let n = self.of[a] as i64;
-                let at = if i < 0 { i + n } else { i };
-                let expected = || format!("coordinates between {} and {} for axis {a}", -n, n - 1);
-                let fail = || Error::arg("indices", expected()).actual_index(i);
-                if (0..n).contains(&at) { Ok(offset + at as usize * stride) } else { Err(fail()) }
-            })
-        };
-        let mut offsets = Scratch::filled(self.count, 0);
-        let indices = ArrayView2::from_shape((self.m, self.count), indices.slice()).expect("the call's indices");
-        for (to, place) in offsets.iter_mut().zip(indices.columns()) {
-            *to = offset(place)?;
+        let mut offsets = Scratch::filled(self.count, 0usize);
+        let axes = self.of.iter().zip(self.of.strides()).enumerate();
+        let coordinates = ArrayView2::from_shape((self.m, self.count), indices.slice()).expect("the call's indices");
+        for ((a, (&n, stride)), coordinates) in axes.zip(coordinates.rows()) {
+            let n = n as i64;
+            let from_start = |i: i64| if i < 0 { i.wrapping_add(n) } else { i };
+            let mut is_inside = true;
+            for (offset, &i) in offsets.iter_mut().zip(coordinates) {
+                let at = from_start(i);
+                is_inside &= (0..n).contains(&at);
+                *offset = offset.wrapping_add((at as usize).wrapping_mul(stride));
+            }
+            if let Some(&i) = coordinates.iter().find(|i| !is_inside && !(0..n).contains(&from_start(**i))) {
+                let expected = format!("coordinates between {} and {} for axis {a}", -n, n - 1);
+                return Err(Error::arg("indices", expected).actual_index(i));
+            }
         }
         Ok(offsets)
     }

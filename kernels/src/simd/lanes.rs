@@ -440,7 +440,8 @@ mod x86 {
         _mm512_loadu_pd,
         _mm512_storeu_pd,
         _mm512_fmadd_pd,
-        parts_512_f64
+        parts_512_f64,
+        super::super::transpose8::transpose8
     );
 
     /// `L`, whose numbers are `U`, for a `T` that is the same type: generic code cannot say so otherwise.

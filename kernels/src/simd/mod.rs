@@ -22,6 +22,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod transpose16;
+#[cfg(target_arch = "x86_64")]
+mod transpose8;
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;

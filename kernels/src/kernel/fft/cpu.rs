@@ -3,10 +3,12 @@
 use super::Fft;
 use crate::array::Output;
 use crate::array::alloc::check_refused;
-use crate::array::scratch::{self, Scratch};
-use crate::dtype::{Element, Real};
+use crate::array::scratch;
+use crate::dtype::Element;
 use crate::pool;
 use crate::pool::tasks::{self, Shared};
+use crate::simd::lanes::TransposeBlock;
+use crate::simd::turn::turn;
 use crate::simd::{self, SimdReal};
 use rustfft::num_complex::Complex;
 use rustfft::{FftDirection, FftNum, FftPlanner};
@@ -103,21 +105,41 @@ fn columns<T: Transformed>(plan: &FftPlan<T>, y: &mut [T], n: usize, inner: usiz
     tasks::share(outer * blocks, size, move |task| {
         let (o, first) = (task / blocks, task % blocks * COLUMNS);
         let width = COLUMNS.min(inner - first);
-        // SAFETY: `width` neighbours of row i of block o, inside y; no other task has these columns.
-        let row = |i: usize| unsafe {
-            std::slice::from_raw_parts_mut(shared.0.add(2 * ((o * n + i) * inner + first)), 2 * width)
-        };
-        let mut lines = Scratch::filled(2 * n * width, <T as Real>::ZERO);
-        for i in 0..n {
-            let row = row(i);
-            (0..width).for_each(|c| lines[2 * (c * n + i)..][..2].copy_from_slice(&row[2 * c..][..2]));
-        }
-        in_place(plan, &mut lines);
-        for i in 0..n {
-            let row = row(i);
-            (0..width).for_each(|c| row[2 * c..][..2].copy_from_slice(&lines[2 * (c * n + i)..][..2]));
-        }
+        scratch::with(2 * n * width, |lines: &mut [T]| {
+            let columns = shared.0.wrapping_add(2 * (o * n * inner + first)).cast::<Complex<T>>();
+            let room = lines.as_mut_ptr().cast::<Complex<T>>();
+            let there =
+                TransposeBlock { src: columns, src_stride: inner, rows: n, cols: width, dst: room, dst_stride: n };
+            // SAFETY: `width` columns of block o, inside y, which no other task has; the lines have room for them.
+            unsafe { turn_complex(there) };
+            in_place(plan, lines);
+            let back =
+                TransposeBlock { src: room, src_stride: n, rows: width, cols: n, dst: columns, dst_stride: inner };
+            // SAFETY: as above.
+            unsafe { turn_complex(back) };
+        });
     });
+}
+
+/// Rows of complex numbers become columns.
+///
+/// # Safety
+/// The block lies within its memory.
+unsafe fn turn_complex<T: Transformed>(b: TransposeBlock<Complex<T>>) {
+    let TransposeBlock { src, src_stride, rows, cols, dst, dst_stride } = b;
+    let (words, targets) = (src.cast::<f64>(), dst.cast::<f64>());
+    if size_of::<Complex<T>>() == size_of::<f64>() && words.is_aligned() && targets.is_aligned() {
+        // Numbers are moved as the eight bytes that they are.
+        let words = TransposeBlock { src: words, src_stride, rows, cols, dst: targets, dst_stride };
+        // SAFETY: the caller's block.
+        return unsafe { turn(words, false) };
+    }
+    for r in 0..rows {
+        for c in 0..cols {
+            // SAFETY: the caller's block.
+            unsafe { *dst.add(c * dst_stride + r) = *src.add(r * src_stride + c) };
+        }
+    }
 }
 
 /// Transforms all axes; adds where there is one alone.

@@ -7,6 +7,8 @@ use crate::simd::{self, SimdReal};
 /// Rows that one task copies, and columns that one task adds.
 const ROWS: usize = 256;
 const COLUMNS: usize = 256;
+/// Rows of fewer elements take less time than the choice of a loop for the machine.
+const SHORT: usize = 16;
 
 /// Copies or adds `n` elements from each offset `at` of `x` to the rows of `y`.
 pub fn gather<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output: Output) {
@@ -58,6 +60,7 @@ pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output
 fn put<T: SimdReal>(y: &mut [T], x: &[T], output: Output) {
     match output {
         Output::Write => y.copy_from_slice(x),
+        Output::Accumulate if x.len() < SHORT => y.iter_mut().zip(x).for_each(|(y, &x)| *y += x),
         Output::Accumulate => simd::add_assign(y, x),
     }
 }

@@ -19,7 +19,7 @@ use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
-use planes::Planes;
+use planes::{Planes, max_backward_to};
 use std::ops::Range;
 
 /// Whether a number takes the place of the largest one so far.
@@ -104,11 +104,10 @@ impl Pooling {
         self.run(x, y, x, NO_PLACES, PoolingTask::Max);
     }
 
-    /// In what `max_forward_keeping` keeps places: numbers within pairs of rows, or within planes and groups of short ones.
+    /// In what `max_forward_keeping` keeps places: numbers within pairs of rows, or within planes.
     pub fn place_type(&self) -> Result<DType> {
         match self.input_len() / self.outer.max(1) {
-            _ if self.is_turned(PoolingTask::MaxKeeping) => Ok(DType::U16),
-            _ if self.pairs() => Ok(DType::U8),
+            _ if self.pairs_of(PoolingTask::MaxKeeping) => Ok(DType::U8),
             n if n < u16::MAX as usize => Ok(DType::U16),
             n if n < u32::MAX as usize => Ok(DType::U32),
             _ => Err(Error::unsupported("the maxima of samples of 2^32 elements and more have no gradient")),
@@ -196,9 +195,9 @@ impl Pooling {
             return;
         }
         if self.is_turned(task) {
-            return self.run_turned(from, to, x, places, task);
+            return self.run_turned(from, to, x, task);
         }
-        if !self.pairs() && self.goes_across() {
+        if !self.pairs_of(task) && self.goes_across() {
             match task {
                 PoolingTask::Max => return self.max_across::<T, I>(from, to, None),
                 PoolingTask::MaxKeeping => return self.max_across(from, to, Some(places)),
@@ -333,6 +332,11 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let (f, t, x) = (self.from.len() / self.n, self.to.len() / self.n, self.x.len() / self.n);
+        if let (PoolingTask::MaxBackwardTo(output), 2..) = (self.planes.task, size_of::<I>()) {
+            // SAFETY: there is a place for each of the task's gradients.
+            let places = unsafe { self.places.read(0, self.from.len()) };
+            return max_backward_to((self.n, self.planes.apart), self.from, places, self.to, output);
+        }
         for i in 0..self.n {
             let (from, to) = (&self.from[i * f..][..f], &mut self.to[i * t..][..t]);
             match self.planes.task {
@@ -344,7 +348,7 @@ impl<T: SimdReal, I: WindowIndex> WithLanes<T> for Some<'_, T, I> {
                 PoolingTask::MaxBackwardTo(o) => {
                     // SAFETY: there is a place for each of the task's gradients.
                     let places = unsafe { self.places.read(i * f, f) };
-                    self.planes.max_backward_to(from, places, to, o)
+                    self.planes.max_pairs_backward_to(from, places, to, o)
                 }
                 // So the others are not compiled for each type of places.
                 _ if size_of::<I>() != 1 => unreachable!("a task without places"),

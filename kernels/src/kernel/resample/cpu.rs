@@ -3,15 +3,21 @@
 use super::{AxisPass, Resample, Sampling};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch, counted};
-use crate::kernel::short_rows::{are_short, each_group};
+use crate::kernel::short_rows::{FEW, RowGroup, are_short, each_group};
 use crate::pool::tasks::{self, SendPtr};
 use crate::simd::SimdReal;
+use crate::simd::lanes::{Lanes, WithLanes, enter};
 use ndarray::{ArrayViewMutD, Axis, IxDyn};
 
 /// Elements of the arrays that a task takes at a time, so that what lies between two passes stays in the cache.
 const GROUP: usize = 1 << 14;
 /// Elements of rows that are summed at a time.
 const WIDTH: usize = 1 << 10;
+/// Lines whose elements are turned together, so that vectors go across them: elements of both sides, and how many lines.
+const TURNED: usize = 12 << 10;
+const MOST: usize = 64;
+/// Elements of both sides of lines for which that is worth it where each is made of two.
+const SHORT: usize = 256;
 /// Elements of the result that a task of a single pass makes.
 const TASK: usize = 1 << 14;
 
@@ -117,6 +123,7 @@ impl<T: SimdReal> TapTable<T> {
     }
 
     /// Element j of lines that lie beside each other: a row of the result from rows of x.
+    #[inline(always)]
     fn row(&self, j: usize, x: &[T], y: &mut [T], output: Output) {
         let width = y.len();
         for from in (0..width).step_by(WIDTH) {
@@ -126,26 +133,100 @@ impl<T: SimdReal> TapTable<T> {
             let mut taps = self.of(j);
             if output == Output::Write {
                 match (taps.next(), taps.next()) {
-                    (Some((i, v)), Some((k, w))) => {
-                        let pairs = row(i).iter().zip(row(k));
-                        y.iter_mut().zip(pairs).for_each(|(y, (&a, &b))| *y = a * v + b * w);
-                    }
-                    (Some((i, v)), None) => y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y = a * v),
+                    (Some(a), Some(b)) => write_two(y, (row(a.0), a.1), (row(b.0), b.1)),
+                    (Some((i, w)), None) => write_one(y, row(i), w),
                     _ => y.fill(T::ZERO),
                 }
             }
-            taps.for_each(|(i, w)| y.iter_mut().zip(row(i)).for_each(|(y, &a)| *y += a * w));
+            for (i, w) in taps {
+                add_one(y, row(i), w);
+            }
         }
+    }
+}
+
+#[inline(always)]
+fn write_one<T: SimdReal>(y: &mut [T], a: &[T], w: T) {
+    for (y, &a) in y.iter_mut().zip(a) {
+        *y = a * w;
+    }
+}
+
+#[inline(always)]
+fn write_two<T: SimdReal>(y: &mut [T], (a, v): (&[T], T), (b, w): (&[T], T)) {
+    let n = y.len();
+    for (y, (&a, &b)) in y.iter_mut().zip(a[..n].iter().zip(&b[..n])) {
+        *y = a * v + b * w;
+    }
+}
+
+#[inline(always)]
+fn add_one<T: SimdReal>(y: &mut [T], a: &[T], w: T) {
+    for (y, &a) in y.iter_mut().zip(a) {
+        *y += a * w;
+    }
+}
+
+/// Rows of the result, of `width` elements, from number `first` on; `from` rows of x and `to` of the result are lines beside each
+/// other.
+struct Rows<'a, T: Copy> {
+    table: &'a TapTable<T>,
+    x: &'a [T],
+    y: &'a mut [T],
+    first: usize,
+    from: usize,
+    to: usize,
+    width: usize,
+    output: Output,
+}
+
+impl<T: SimdReal> WithLanes<T> for Rows<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let all = self.from * self.width;
+        for (r, y) in self.y.chunks_exact_mut(self.width).enumerate() {
+            let (line, j) = ((self.first + r) / self.to, (self.first + r) % self.to);
+            self.table.row(j, &self.x[line * all..][..all], y, self.output);
+        }
+    }
+}
+
+/// Lines of so many elements before and after that are turned together.
+fn lines_together(elements: usize) -> usize {
+    (TURNED / elements).clamp(FEW, MOST) / FEW * FEW
+}
+
+/// Bytes of the turned lines of a pass, of numbers of `size` bytes, where they count.
+pub(super) fn turned(p: &AxisPass, size: usize) -> usize {
+    let elements = p.from() + p.to();
+    if p.behind == 1 { counted(lines_together(elements) * elements * size) } else { 0 }
+}
+
+/// Lines whose elements are neighbours, turned so that vectors go across them.
+fn turned_lines<T: SimdReal>(table: &TapTable<T>, [from, to]: [usize; 2], x: &[T], y: &mut [T], output: Output) {
+    let together = lines_together(from + to);
+    for (x, y) in x.chunks(together * from).zip(y.chunks_mut(together * to)) {
+        let group = RowGroup { first: 0, rows: x.len() / from, width: from };
+        group.through(x, y, output, |x, y| {
+            let rows = Rows { table, x, y, first: 0, from, to, width: group.rows, output: Output::Write };
+            // SAFETY: nothing but slices.
+            unsafe { enter(rows) };
+        });
     }
 }
 
 fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], output: Output) {
     let (from, to, behind) = (p.from(), p.to(), p.behind);
     if behind == 1 {
-        let lines = (TASK / to.max(1)).max(1);
+        let lines = (TASK / to.max(1)).max(FEW);
+        let few = if from + to <= SHORT { 1..=1 } else { 1..=2 };
+        let turns = p.before >= FEW && !few.contains(&table.each) && !table.spreads;
         return tasks::parts(y, lines * to, |task, y| {
-            let x = x[task * lines * from..].chunks_exact(from);
-            x.zip(y.chunks_exact_mut(to)).for_each(|(x, y)| match table.spreads {
+            let x = &x[task * lines * from..][..y.len() / to * from];
+            if turns {
+                return turned_lines(table, [from, to], x, y, output);
+            }
+            x.chunks_exact(from).zip(y.chunks_exact_mut(to)).for_each(|(x, y)| match table.spreads {
                 true => table.spread_line(x, y, output),
                 false => table.line(x, y, output),
             });
@@ -153,14 +234,12 @@ fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], ou
     }
     let rows = (TASK / behind).max(1);
     tasks::parts(y, rows * behind, |task, y| {
-        for (r, y) in y.chunks_exact_mut(behind).enumerate() {
-            let (line, j) = ((task * rows + r) / to, (task * rows + r) % to);
-            table.row(j, &x[line * from * behind..][..from * behind], y, output);
-        }
+        // SAFETY: nothing but slices.
+        unsafe { enter(Rows { table, x, y, first: task * rows, from, to, width: behind, output }) };
     });
 }
 
-/// Images of two axes whose elements are one of the others each: its row and its column.
+/// Images whose elements are one of the others each: its row, along all axes but the last, and its column.
 struct Picked {
     rows: Scratch<u32>,
     columns: Scratch<u32>,
@@ -171,11 +250,22 @@ struct Picked {
 impl Picked {
     /// `None` where that is not all, or where many go back to one.
     fn new(r: &Resample, transposed: bool) -> Option<Picked> {
-        let [rows, columns] = &r.axes[..] else { return None };
+        let (columns, rows) = r.axes.split_last()?;
         let picks = |s: &Sampling| s.count() == 1 && !s.cut && !(transposed && s.m > s.n);
-        let at = |s: &Sampling| Scratch::each(s.m, |j| s.taps(j).at[0] as u32);
-        let is_one = r.inner == 1 && picks(rows) && picks(columns);
-        is_one.then(|| Picked { rows: at(rows), columns: at(columns), width: columns.n })
+        if r.inner > 1 || rows.is_empty() || !r.axes.iter().all(picks) {
+            return None;
+        }
+        let at = |s: &Sampling, j: usize| s.taps(j).at[0];
+        let row = |j: usize| {
+            let (mut i, mut rest, mut step) = (0, j, 1);
+            for s in rows.iter().rev() {
+                i += at(s, rest % s.m) * step;
+                (rest, step) = (rest / s.m, step * s.n);
+            }
+            i as u32
+        };
+        let rows = Scratch::each(rows.iter().map(|s| s.m).product(), row);
+        Some(Picked { rows, columns: Scratch::each(columns.m, |j| at(columns, j) as u32), width: columns.n })
     }
 
     /// What is picked from an image.
@@ -186,7 +276,7 @@ impl Picked {
             let (x, y) = (&x[i as usize * self.width..][..self.width], &mut y[..width]);
             match output {
                 Output::Write if j > 0 && self.rows[j - 1] == i => y.copy_from_slice(&before[(j - 1) * width..]),
-                Output::Write => y.iter_mut().zip(&self.columns[..]).for_each(|(y, &i)| *y = x[i as usize]),
+                Output::Write => pick(x, &self.columns, y),
                 Output::Accumulate => y.iter_mut().zip(&self.columns[..]).for_each(|(y, &i)| *y += x[i as usize]),
             }
         }
@@ -204,10 +294,17 @@ impl Picked {
     }
 }
 
+/// A function of its own, so that all that it uses is in registers.
+#[inline(never)]
+fn pick<T: SimdReal>(x: &[T], at: &[u32], y: &mut [T]) {
+    y.iter_mut().zip(at).for_each(|(y, &i)| *y = x[i as usize]);
+}
+
 /// Arrays that are resampled together.
 pub(super) fn group(r: &Resample) -> usize {
     let (n, m) = r.sizes();
-    (GROUP / n.max(m).max(1)).clamp(1, r.outer.max(1))
+    let least = if r.axes.len() == 1 { FEW } else { 1 };
+    (GROUP / n.max(m).max(1)).max(least).min(r.outer.max(1))
 }
 
 fn chain<T: SimdReal>(passes: &[AxisPass], tables: &[TapTable<T>], x: &[T], y: &mut [T], output: Output) {

@@ -209,7 +209,8 @@ impl Resample {
         let between = passes.split_last().map_or(0, |(_, before)| buffers * counted(largest(before) * size));
         let moved = self.axes.iter().filter(|s| !s.is_identity());
         let threads = pool::num_threads().min(self.outer.div_ceil(group.max(1)).max(1));
-        between * threads + moved.map(|s| cpu::table(s, transposed, size)).sum::<usize>()
+        let turned = passes.iter().map(|p| cpu::turned(p, size)).max().unwrap_or(0);
+        (between + turned) * threads + moved.map(|s| cpu::table(s, transposed, size)).sum::<usize>()
     }
 }
 

@@ -3,6 +3,7 @@
 mod cuda;
 
 use super::ops;
+use crate::array::scratch::Scratch;
 use crate::array::{Data, Output, Place};
 use crate::call::{Call, Gradients, Needs, Run, View, ViewMut};
 use crate::error::Result;
@@ -21,6 +22,9 @@ pub struct Trilu {
 
 /// Elements of a task.
 const TASK: usize = 1 << 16;
+/// Rows, and columns, of small matrices at most; elements of a mask over these, at least.
+const NARROW: usize = 32;
+const PERIOD: usize = 1 << 10;
 
 impl Trilu {
     /// The columns of row `i` that stay.
@@ -32,6 +36,9 @@ impl Trilu {
 
     fn triangles<T: SimdReal>(&self, x: &[T], y: &mut [T], output: Output) {
         let n = self.columns;
+        if n <= NARROW && self.rows <= NARROW && y.len() >= PERIOD {
+            return self.small_triangles(x, y, output);
+        }
         let rows = (TASK / n.max(1)).max(1);
         tasks::parts(y, rows * n, |task, y| {
             for (r, y) in y.chunks_mut(n).enumerate().map(|(r, y)| (task * rows + r, y)) {
@@ -48,6 +55,23 @@ impl Trilu {
         });
     }
 
+    /// Of matrices whose rows are too short for copies: a mask over many of them.
+    fn small_triangles<T: SimdReal>(&self, x: &[T], y: &mut [T], output: Output) {
+        let (n, size) = (self.columns, self.rows * self.columns);
+        let one = |i: usize| if self.kept(i / n % self.rows).contains(&(i % n)) { T::ONE } else { T::ZERO };
+        let kept = Scratch::each(PERIOD.next_multiple_of(size), one);
+        let part = kept.len() * (TASK / kept.len());
+        tasks::parts(y, part, |task, y| {
+            let x = &x[task * part..][..y.len()];
+            for (x, y) in x.chunks(kept.len()).zip(y.chunks_mut(kept.len())) {
+                match output {
+                    Output::Write => write_kept(x, y, &kept),
+                    Output::Accumulate => add_kept(x, y, &kept),
+                }
+            }
+        });
+    }
+
     fn run(&self, x: &Data, y: &Data, output: Output) -> Result<()> {
         if y.is_empty() {
             return Ok(());
@@ -57,6 +81,18 @@ impl Trilu {
         }
         with_real!(y.dtype(), T => self.triangles(x.as_slice::<T>(), y.as_mut_slice(), output));
         Ok(())
+    }
+}
+
+fn write_kept<T: SimdReal>(x: &[T], y: &mut [T], kept: &[T]) {
+    for ((y, &x), &kept) in y.iter_mut().zip(x).zip(kept) {
+        *y = if kept == T::ZERO { T::ZERO } else { x };
+    }
+}
+
+fn add_kept<T: SimdReal>(x: &[T], y: &mut [T], kept: &[T]) {
+    for ((y, &x), &kept) in y.iter_mut().zip(x).zip(kept) {
+        *y = if kept == T::ZERO { *y } else { *y + x };
     }
 }
 

@@ -2,9 +2,12 @@
 //! the machine has AVX-512, since compilers make a long scalar loop of it.
 
 use super::planes::Planes;
-use super::{Divisor, Pooling, WindowIndex, larger, wins};
+use super::{Divisor, Pooling, PoolingTask, WindowIndex, larger, wins};
 use crate::array::Output;
 use crate::dtype::Real;
+
+/// So few windows side by side.
+const NARROW: usize = 8;
 
 impl Pooling {
     /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
@@ -12,6 +15,12 @@ impl Pooling {
         let out = self.output();
         let whole = [1, 2].into_iter().all(|i| 2 * out[i] <= self.input[i]);
         self.inner == 1 && self.kernel == [1, 2, 2] && self.stride == [1, 2, 2] && self.pad == [0; 3] && whole
+    }
+
+    /// Whether a task goes by them. Few maxima side by side hardly fill a vector.
+    pub(super) fn pairs_of(&self, task: PoolingTask) -> bool {
+        let keeps = matches!(task, PoolingTask::Max | PoolingTask::MaxKeeping | PoolingTask::MaxBackwardTo(_));
+        self.pairs() && (!keeps || self.output()[2] > NARROW)
     }
 }
 

@@ -15,8 +15,10 @@ pub(super) struct Planes {
     pub inner: usize,
     pub kernel: [usize; 3],
     pub task: PoolingTask,
-    /// See [`Pooling::pairs`].
+    /// See [`Pooling::pairs_of`].
     pub pairs: bool,
+    /// Whether no two windows meet.
+    pub apart: bool,
     /// How a row's windows meet an input row.
     spans: Vec<RowSpan>,
 }
@@ -63,7 +65,9 @@ macro_rules! each_of {
 impl Planes {
     pub fn new(p: &Pooling, task: PoolingTask) -> Self {
         let axes = [0, 1, 2].map(|i| PoolingAxis::new(p, i));
-        let mut planes = Planes { axes, inner: p.inner, kernel: p.kernel, task, pairs: p.pairs(), spans: Vec::new() };
+        let apart = p.kernel.iter().zip(&p.stride).all(|(kernel, stride)| kernel <= stride);
+        let (inner, kernel, pairs) = (p.inner, p.kernel, p.pairs_of(task));
+        let mut planes = Planes { axes, inner, kernel, task, pairs, apart, spans: Vec::new() };
         p.runs().for_each(|(k, outputs, first)| planes.add_spans(p, k, outputs, first));
         planes
     }
@@ -164,18 +168,6 @@ impl Planes {
         }
     }
 
-    #[inline(always)]
-    pub fn max_backward_to<T: SimdReal, I: WindowIndex>(&self, gy: &[T], places: &[I], gx: &mut [T], output: Output) {
-        if size_of::<I>() == 1 {
-            return self.max_pairs_backward_to(gy, places, gx, output);
-        }
-        if output == Output::Write {
-            gx.fill(T::ZERO);
-        }
-        Pace::new().step(gy.len());
-        add_to(gx, places, gy);
-    }
-
     /// Divides each number of a row.
     #[inline(always)]
     fn divide<T: Real>(&self, divisor: Divisor, d: Window, h: Window, row: &mut [T]) {
@@ -246,11 +238,70 @@ impl Planes {
     }
 }
 
-/// Adds each gradient to its place. A function of its own, so that all that it uses is in registers.
+/// Adds the gradients of some planes to their places; windows may be `apart`.
+pub(super) fn max_backward_to<T: Real, I: WindowIndex>(
+    (planes, apart): (usize, bool),
+    gy: &[T],
+    places: &[I],
+    gx: &mut [T],
+    output: Output,
+) {
+    if output == Output::Write {
+        gx.fill(T::ZERO);
+    }
+    Pace::new().step(gy.len());
+    let (from, to) = (gy.len() / planes, gx.len() / planes);
+    if apart && output == Output::Write {
+        return put_to_planes(gx, places, gy, [from, to]);
+    }
+    let together = planes / PARTS * PARTS;
+    let (gx, rest) = gx.split_at_mut(together * to);
+    add_to_planes(gx, places, gy, [together, from, to]);
+    for (i, gx) in rest.chunks_exact_mut(to).enumerate() {
+        let at = (together + i) * from;
+        add_to(gx, &places[at..at + from], &gy[at..at + from]);
+    }
+}
+
+/// Where no two gradients go to one place.
+#[inline(never)]
+fn put_to_planes<T: Real, I: WindowIndex>(gx: &mut [T], places: &[I], gy: &[T], [from, to]: [usize; 2]) {
+    for ((gx, places), gy) in gx.chunks_exact_mut(to).zip(places.chunks(from.max(1))).zip(gy.chunks(from.max(1))) {
+        for (place, &g) in places.iter().zip(gy) {
+            // Nowhere is beyond all.
+            if let Some(gx) = gx.get_mut(place.get() as usize) {
+                *gx = g;
+            }
+        }
+    }
+}
+
+/// Neighbours often share a place, and wait for each other there: parts far from each other take turns.
+const PARTS: usize = 4;
+
+/// Of as many planes as there are parts, and more.
+#[inline(never)]
+fn add_to_planes<T: Real, I: WindowIndex>(gx: &mut [T], places: &[I], gy: &[T], [planes, from, to]: [usize; 3]) {
+    let part = planes / PARTS;
+    for plane in 0..part {
+        let first = |k: usize| k * part + plane;
+        let places: [&[I]; PARTS] = std::array::from_fn(|k| &places[first(k) * from..][..from]);
+        let gy: [&[T]; PARTS] = std::array::from_fn(|k| &gy[first(k) * from..][..from]);
+        for i in 0..from {
+            for k in 0..PARTS {
+                // Nowhere is beyond all.
+                let place = places[k][i].get() as usize;
+                if place < to {
+                    gx[first(k) * to + place] += gy[k][i];
+                }
+            }
+        }
+    }
+}
+
+/// Of one plane. A function of its own, so that all that it uses is in registers.
 #[inline(never)]
 fn add_to<T: Real, I: WindowIndex>(gx: &mut [T], places: &[I], gy: &[T]) {
-    // Neighbours often share a place, and wait for each other there: parts far from each other take turns.
-    const PARTS: usize = 4;
     let part = gy.len() / PARTS;
     let mut add = |i: usize| {
         // Nowhere is beyond all.

@@ -1,6 +1,6 @@
 //! Many small planes: turned, they are one with as many channels last, and loops run across the planes.
 
-use super::{Pooling, PoolingTask, WindowIndex};
+use super::{NO_PLACES, Pooling, PoolingTask};
 use crate::array::{Output, scratch};
 use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::SendPtr;
@@ -11,12 +11,12 @@ const NARROW: usize = 8;
 const PLANE: usize = 1 << 10;
 
 impl Pooling {
-    /// Whether planes are turned. The places of maxima are those of turned planes, then, group by group.
+    /// Whether planes are turned. Maxima whose places are kept have ways of their own.
     pub(super) fn is_turned(&self, task: PoolingTask) -> bool {
-        if self.inner != 1 || self.outer < FEW {
+        let is_sum = matches!(task, PoolingTask::Sum(_) | PoolingTask::SumBackward(..));
+        if self.inner != 1 || self.outer < FEW || !is_sum && !matches!(task, PoolingTask::MaxBackward(_)) {
             return false;
         }
-        let is_sum = matches!(task, PoolingTask::Sum(_) | PoolingTask::SumBackward(..));
         let is_narrow = is_sum && self.output()[2] <= NARROW && self.plane() <= PLANE;
         is_narrow || are_short(self.outer, self.plane())
     }
@@ -31,18 +31,10 @@ impl Pooling {
     }
 
     /// As `run`.
-    pub(super) fn run_turned<T: SimdReal, I: WindowIndex>(
-        &self,
-        from: &[T],
-        to: &mut [T],
-        x: &[T],
-        places: SendPtr<I>,
-        task: PoolingTask,
-    ) {
+    pub(super) fn run_turned<T: SimdReal>(&self, from: &[T], to: &mut [T], x: &[T], task: PoolingTask) {
         let (task, output) = task.written();
         let (input, result) = (from.len() / self.outer, to.len() / self.outer);
         let to = SendPtr(to.as_mut_ptr());
-        let windows = self.output_len() / self.outer;
         each_group(self.outer, self.plane(), |g| {
             let searched = if matches!(task, PoolingTask::MaxBackward(_)) {
                 g.of_width(self.input_len() / self.outer)
@@ -55,7 +47,7 @@ impl Pooling {
                 // SAFETY: each group has planes of its own.
                 let to = unsafe { to.slice(to_at.start, to_at.len()) };
                 g.through(&from[from_at], to, output, |from, to| {
-                    self.turned(g.rows).run(from, to, turned_x, places.add(g.first * windows), task);
+                    self.turned(g.rows).run(from, to, turned_x, NO_PLACES, task);
                 });
             });
         });
@@ -67,7 +59,6 @@ impl PoolingTask {
     fn written(self) -> (PoolingTask, Output) {
         match self {
             PoolingTask::MaxBackward(o) => (PoolingTask::MaxBackward(Output::Write), o),
-            PoolingTask::MaxBackwardTo(o) => (PoolingTask::MaxBackwardTo(Output::Write), o),
             PoolingTask::SumBackward(divisor, o) => (PoolingTask::SumBackward(divisor, Output::Write), o),
             forward => (forward, Output::Write),
         }
