@@ -5,6 +5,7 @@ use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::{Element, Real};
 use crate::kernel::fft::cpu::{Transformed, ask, complex};
+use crate::kernel::short_rows::RowGroup;
 use crate::pool::tasks::{self, Shared};
 use crate::simd;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
@@ -111,6 +112,8 @@ fn spectra<T: Sampled>(
                 }
             }
         });
+        let mut turned = Scratch::filled(spectra.len(), <T as Real>::ZERO);
+        RowGroup { first: 0, rows: count, width: 2 * bins }.turn(&spectra, &mut turned);
         for bin in 0..bins {
             let scale = <T as Element>::from_f64(s.scale(bin));
             for (part, y) in y.iter().enumerate() {
@@ -118,9 +121,10 @@ fn spectra<T: Sampled>(
                 let at = (first + bin) * s.frames + from;
                 // SAFETY: `count` frames of a bin, inside y; no other task has these frames.
                 let row = unsafe { std::slice::from_raw_parts_mut(y.0.add(at), count) };
-                for (k, y) in row.iter_mut().enumerate() {
-                    let v = spectra[2 * (k * bins + bin) + part] * scale;
-                    *y = if *output == Output::Accumulate { *y + v } else { v };
+                let values = row.iter_mut().zip(&turned[(2 * bin + part) * count..]);
+                match output {
+                    Output::Write => values.for_each(|(y, &v)| *y = v * scale),
+                    Output::Accumulate => values.for_each(|(y, &v)| *y += v * scale),
                 }
             }
         }
@@ -159,6 +163,7 @@ fn sum<T: Sampled>(
     let last = first + signal.len() - 1;
     let frames = s.over(first).start..s.over(last).end;
     let mut spectra = Scratch::filled(2 * bins * TOGETHER, <T as Real>::ZERO);
+    let mut turned = Scratch::filled(spectra.len(), <T as Real>::ZERO);
     let mut frame = Scratch::filled(size, <T as Real>::ZERO);
     let has_infinite = |f: usize| {
         let of = |part: usize, mut bins: Range<usize>| {
@@ -172,13 +177,19 @@ fn sum<T: Sampled>(
             // A bin in the middle stands for two.
             let ends = bin == 0 || 2 * bin == size;
             let scale = <T as Element>::from_f64(s.scale(bin) * if ends { 1.0 } else { 0.5 });
-            for k in 0..count {
-                let at = bin * s.frames + from + k;
-                let part = |part: usize| y[part].map_or(<T as Real>::ZERO, |y| y[at] * scale);
-                spectra[2 * (k * bins + bin)] = part(0);
-                spectra[2 * (k * bins + bin) + 1] = if ends { <T as Real>::ZERO } else { part(1) };
+            for (part, y) in y.iter().enumerate() {
+                let row = &mut turned[(2 * bin + part) * count..][..count];
+                match y.filter(|_| part == 0 || !ends) {
+                    Some(y) => {
+                        let values = &y[bin * s.frames + from..][..count];
+                        row.iter_mut().zip(values).for_each(|(to, &v)| *to = v * scale);
+                    }
+                    None => row.fill(<T as Real>::ZERO),
+                }
             }
         }
+        let (all, group) = (2 * bins * count, RowGroup { first: 0, rows: count, width: 2 * bins });
+        group.turn_back(&turned[..all], &mut spectra[..all], Output::Write);
         scratch::with(2 * plan.1.get_scratch_len(), |room: &mut [T]| {
             for (k, spectrum) in spectra.chunks_exact_mut(2 * bins).take(count).enumerate() {
                 let spectrum: &mut [Complex<T>] = complex(spectrum);

@@ -140,7 +140,7 @@ impl Frames {
         let signal =
             counted(self.padded().saturating_mul(size)).saturating_mul(self.batch.clamp(1, pool::num_threads()));
         let frame = self.size.saturating_mul(size);
-        let spectra = counted(frame.saturating_mul(2 * cpu::TOGETHER)).saturating_mul(pool::num_threads());
+        let spectra = counted(frame.saturating_mul(2 * cpu::TOGETHER)).saturating_mul(2 * pool::num_threads());
         signal.saturating_add(spectra).saturating_add(counted(frame).saturating_mul(4))
     }
 }
