@@ -13,7 +13,6 @@ use crate::kernel::gather::rows;
 use crate::shape::Shape;
 use crate::simd;
 use crate::with_real;
-use ndarray::ArrayView2;
 
 /// Slices of an array of shape `of` at `count` places, with coordinates for its first `m` axes.
 pub struct Slices {
@@ -35,8 +34,7 @@ impl Slices {
     fn offsets(&self, indices: &View) -> Result<Scratch<usize>> {
         let mut offsets = Scratch::filled(self.count, 0usize);
         let axes = self.of.iter().zip(self.of.strides()).enumerate();
-        let coordinates = ArrayView2::from_shape((self.m, self.count), indices.slice()).expect("the call's indices");
-        for ((a, (&n, stride)), coordinates) in axes.zip(coordinates.rows()) {
+        for ((a, (&n, stride)), coordinates) in axes.zip(indices.slice().chunks(self.count.max(1))) {
             let n = n as i64;
             let from_start = |i: i64| if i < 0 { i.wrapping_add(n) } else { i };
             let mut is_inside = true;

@@ -25,6 +25,15 @@ pub fn gather<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output:
                 Output::Accumulate => y.iter_mut().zip(&at[rows]).for_each(|(y, &o)| *y += x[o]),
             };
         }
+        if output == Output::Write && (2..=4).contains(&n) {
+            // SAFETY: these rows are inside y, and belong to this task.
+            let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(rows.start * n), rows.len() * n) };
+            return match n {
+                2 => take_rows::<T, 2>(x, &at[rows], y),
+                3 => take_rows::<T, 3>(x, &at[rows], y),
+                _ => take_rows::<T, 4>(x, &at[rows], y),
+            };
+        }
         for r in rows {
             // SAFETY: row r is inside y, and belongs to this task.
             let y = unsafe { std::slice::from_raw_parts_mut(shared.0.add(r * n), n) };
@@ -42,6 +51,12 @@ pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output
             Output::Accumulate => at.iter().zip(x).for_each(|(&o, &x)| y[o] += x),
         };
     }
+    match n {
+        2 if output == Output::Accumulate => return add_rows::<T, 2>(x, at, y),
+        3 if output == Output::Accumulate => return add_rows::<T, 3>(x, at, y),
+        4 if output == Output::Accumulate => return add_rows::<T, 4>(x, at, y),
+        _ => {}
+    }
     let shared = Shared(y.as_mut_ptr());
     let shared = &shared;
     // Columns are shared out, not rows: several rows may go to one place.
@@ -54,6 +69,23 @@ pub fn scatter<T: SimdReal>(x: &[T], at: &[usize], n: usize, y: &mut [T], output
             put(y, &x[r * n + first..][..width], output);
         }
     });
+}
+
+/// Copies short rows.
+fn take_rows<T: SimdReal, const N: usize>(x: &[T], at: &[usize], y: &mut [T]) {
+    for (y, &o) in y.as_chunks_mut::<N>().0.iter_mut().zip(at) {
+        y.copy_from_slice(&x[o..o + N]);
+    }
+}
+
+/// Adds short rows.
+fn add_rows<T: SimdReal, const N: usize>(x: &[T], at: &[usize], y: &mut [T]) {
+    for (x, &o) in x.as_chunks::<N>().0.iter().zip(at) {
+        let y = &mut y[o..o + N];
+        for k in 0..N {
+            y[k] += x[k];
+        }
+    }
 }
 
 #[inline]
@@ -71,7 +103,7 @@ mod tests {
 
     unit_test!(rows_there_and_back);
     fn rows_there_and_back() {
-        for n in [1, 3, 700] {
+        for n in [1, 2, 3, 4, 9, 700] {
             let x: Vec<f32> = (0..9 * n).map(|i| i as f32).collect();
             let at: Vec<usize> = (0..400).map(|r| r * 7 % 9 * n).collect();
             let mut y = vec![1.0; 400 * n];
