@@ -137,6 +137,29 @@ def test_gather(shape: tuple[int, ...], axis: int, batch: int, picks: tuple[int,
     check(F.gather(x, plain(index), axis, batch), xd.reshape(-1)[places], x, back)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 17])
+def test_gather_nd(width: int) -> None:
+    """Rows of several lengths, many of them picked often, by coordinates from both ends."""
+    xd, index = numbers(40, 30, width), np.random.default_rng(8).integers(-30, 30, (2, 700))
+
+    def back(g: Array) -> Array:
+        gx = np.zeros_like(xd)
+        np.add.at(gx, tuple(index), g)
+        return gx
+
+    x = variable(xd)
+    check(F.gather_nd(x, plain(index)), xd[tuple(index)], x, back)
+
+
+@pytest.mark.parametrize("shape", [(2000, 3, 3), (700, 5, 2), (300, 31, 32), (40, 33, 34), (1, 3)])
+@pytest.mark.parametrize(("k", "upper"), [(0, True), (-1, False), (1, True), (-40, False)])
+def test_trilu(shape: tuple[int, ...], k: int, upper: bool) -> None:
+    """Matrices that a mask goes over, and such as are copied row by row; NaN outside is left out."""
+    xd, kept = numbers(*shape), (np.triu if upper else np.tril)(np.ones(shape[-2:]), k) > 0
+    x = variable(np.where(kept, xd, np.nan))
+    check(F.trilu(x, k, upper), np.where(kept, xd, 0), x, lambda g: g * kept)
+
+
 @pytest.mark.parametrize("add", [False, True])
 def test_scatter_nd(add: bool) -> None:
     """Many values for few places: the last one stays, or all are added."""

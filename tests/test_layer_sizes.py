@@ -174,6 +174,29 @@ def test_max_pooling(kernel: tuple[int, int], stride: tuple[int, int], pad: int,
     np.testing.assert_allclose(x.g, gx[:, :, pad : 30 + pad, pad : 29 + pad] + start, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(50, 7, 7, 7), (3, 41, 8, 8), (2, 30, 5, 9), (2, 3, 20, 6), (2, 20, 16, 18)])
+@pytest.mark.parametrize(("kernel", "stride"), [(2, 2), (3, 3), (3, 2)])
+@pytest.mark.parametrize("start", [0.0, 0.5])
+def test_max_pooling_of_many_planes(shape: tuple[int, ...], kernel: int, stride: int, start: float) -> None:
+    xd = np.random.default_rng(0).permutation(int(np.prod(shape))).reshape(shape) / 16.0
+    x = nn.Variable.from_numpy_array(xd, need_grad=True)
+    y = F.max_pooling(x, (kernel, kernel), stride=(stride, stride))
+    y.forward()
+    gyd = numbers(*y.shape, seed=1)
+    x.g = start
+    if not start:
+        x.grad.zero()
+    y.backward(nn.NdArray.from_numpy_array(gyd))
+    windows = np.lib.stride_tricks.sliding_window_view(xd, (kernel, kernel), (2, 3))[:, :, ::stride, ::stride]
+    windows = windows.reshape(*windows.shape[:4], -1)
+    np.testing.assert_array_equal(y.d, windows.max(-1))
+    place = windows.argmax(-1)
+    n, c, i, j = np.indices(y.shape)
+    gx = np.zeros(shape)
+    np.add.at(gx, (n, c, i * stride + place // kernel, j * stride + place % kernel), gyd)
+    np.testing.assert_allclose(x.g, gx + start, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.skipif(BACKEND == "cpu", reason="the CPU raises an error")
 def test_rows_that_the_table_does_not_have_are_nan_on_a_gpu() -> None:
     """Nothing outside the table is read or written."""

@@ -169,7 +169,7 @@ fn add_one<T: SimdReal>(y: &mut [T], a: &[T], w: T) {
 
 /// Rows of the result, of `width` elements, from number `first` on; `from` rows of x and `to` of the result are lines beside each
 /// other.
-struct Rows<'a, T: Copy> {
+struct ResampledRows<'a, T: Copy> {
     table: &'a TapTable<T>,
     x: &'a [T],
     y: &'a mut [T],
@@ -180,7 +180,7 @@ struct Rows<'a, T: Copy> {
     output: Output,
 }
 
-impl<T: SimdReal> WithLanes<T> for Rows<'_, T> {
+impl<T: SimdReal> WithLanes<T> for ResampledRows<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let all = self.from * self.width;
@@ -199,7 +199,7 @@ fn lines_together(elements: usize) -> usize {
 /// Bytes of the turned lines of a pass, of numbers of `size` bytes, where they count.
 pub(super) fn turned(p: &AxisPass, size: usize) -> usize {
     let elements = p.from() + p.to();
-    if p.behind == 1 { counted(lines_together(elements) * elements * size) } else { 0 }
+    if p.behind == 1 && p.before >= FEW { counted(lines_together(elements) * elements * size) } else { 0 }
 }
 
 /// Lines whose elements are neighbours, turned so that vectors go across them.
@@ -208,7 +208,7 @@ fn turned_lines<T: SimdReal>(table: &TapTable<T>, [from, to]: [usize; 2], x: &[T
     for (x, y) in x.chunks(together * from).zip(y.chunks_mut(together * to)) {
         let group = RowGroup { first: 0, rows: x.len() / from, width: from };
         group.through(x, y, output, |x, y| {
-            let rows = Rows { table, x, y, first: 0, from, to, width: group.rows, output: Output::Write };
+            let rows = ResampledRows { table, x, y, first: 0, from, to, width: group.rows, output: Output::Write };
             // SAFETY: nothing but slices.
             unsafe { enter(rows) };
         });
@@ -235,7 +235,7 @@ fn pass<T: SimdReal>(p: &AxisPass, table: &TapTable<T>, x: &[T], y: &mut [T], ou
     let rows = (TASK / behind).max(1);
     tasks::parts(y, rows * behind, |task, y| {
         // SAFETY: nothing but slices.
-        unsafe { enter(Rows { table, x, y, first: task * rows, from, to, width: behind, output }) };
+        unsafe { enter(ResampledRows { table, x, y, first: task * rows, from, to, width: behind, output }) };
     });
 }
 
