@@ -2,12 +2,10 @@
 //! the machine has AVX-512, since compilers make a long scalar loop of it.
 
 use super::planes::Planes;
+use super::turned::NARROW;
 use super::{Divisor, Pooling, PoolingTask, WindowIndex, larger, wins};
 use crate::array::Output;
 use crate::dtype::Real;
-
-/// So few windows side by side.
-const NARROW: usize = 8;
 
 impl Pooling {
     /// Whether windows are 2 x 2 with stride 2, without padding, in planes of one channel.
@@ -17,7 +15,7 @@ impl Pooling {
         self.inner == 1 && self.kernel == [1, 2, 2] && self.stride == [1, 2, 2] && self.pad == [0; 3] && whole
     }
 
-    /// Whether a task goes by them. Few maxima side by side hardly fill a vector.
+    /// Whether a task goes by them. Few maxima side by side hardly fill vectors.
     pub(super) fn pairs_of(&self, task: PoolingTask) -> bool {
         let keeps = matches!(task, PoolingTask::Max | PoolingTask::MaxKeeping | PoolingTask::MaxBackwardTo(_));
         self.pairs() && (!keeps || self.output()[2] > NARROW)

@@ -6,8 +6,8 @@ use crate::kernel::short_rows::{FEW, are_short, each_group};
 use crate::pool::tasks::SendPtr;
 use crate::simd::SimdReal;
 
-/// Sums of so few windows side by side hardly fill vectors along them; numbers of a plane then, at most.
-const NARROW: usize = 8;
+/// So few windows side by side hardly fill vectors along them; numbers of a plane whose sums are turned then, at most.
+pub(super) const NARROW: usize = 8;
 const PLANE: usize = 1 << 10;
 
 impl Pooling {
