@@ -51,7 +51,10 @@ def shapes_of(equation: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
 
 
 def by_numpy(equation: str, arrays: list[np.ndarray]) -> np.ndarray:
-    return np.einsum(equation, *(x.astype(np.float64) for x in arrays))
+    left, _, result = equation.partition("->")
+    wide = result if "..." in result or "..." not in left else f"...{result}"  # NumPy sums over no ellipsis
+    y = np.asarray(np.einsum(f"{left}->{wide}", *(np.asarray(x, np.float64) for x in arrays)))
+    return y if wide == result else y.sum(tuple(range(y.ndim - len(result))))
 
 
 def holds(equation: str, y: Any, inputs: list[Any], seed: int) -> None:
@@ -139,19 +142,51 @@ def test_matmul_of_other_sizes(left: tuple[int, ...], right: tuple[int, ...]) ->
 
 
 @pytest.mark.parametrize(
+    ("equation", "before", "after"),
+    [
+        ("...i->...", [(2, 2)], [(2, 2, 2)]),
+        ("...b->b...", [(1, 2)], [(2, 2, 2, 4)]),
+        ("ab...->...a", [(4, 4)], [(1, 4, 3, 3)]),
+        ("...,c->...", [(3,), (1,)], [(), (3,)]),
+        ("...ij,...jk->...ik", [(2, 3, 4), (2, 4, 5)], [(2, 3, 1, 6), (2, 3, 6, 2)]),
+        ("...ij,...jk->...ik", [(2, 3), (3, 4)], [(5, 2, 3), (3, 4)]),
+        ("...i,...i->...", [(1, 2), (2, 2)], [(2, 2), (2, 2)]),
+        ("...i,...i->...", [(2, 2), (2, 2)], [(1, 2), (2, 2)]),
+        ("...i,...i->...", [(1, 3), (1, 3)], [(4, 2), (1, 2)]),
+        ("...i,...i->i", [(3, 2), (1, 2)], [(1, 2), (3, 2)]),
+        ("...,...->...", [(2, 3), (2, 3)], [(2, 1), (4,)]),
+    ],
+)
+def test_other_axes(equation: str, before: list[tuple[int, ...]], after: list[tuple[int, ...]]) -> None:
+    """What an ellipsis stands for, and which of its axes are stretched, is decided anew."""
+    inputs = [nn.Variable(shape) for shape in before]
+    y = F.einsum(*inputs, equation=equation)
+    for seed, shapes in enumerate((before, after, before)):
+        for x, shape in zip(inputs, shapes, strict=True):
+            x.reset_shape(shape, True)
+        holds(equation, y, inputs, seed)
+
+
+@pytest.mark.parametrize(
     ("equation", "shapes", "wrong", "said"),
     [
-        ("abc,dbc->ad", [(2, 3, 4), (5, 3, 4)], (5, 4, 3), "einsum: argument 'b': expected size 3 for label 'b'"),
-        ("ab,ac->abc", [(2, 3), (2, 4)], (3, 4), "einsum: argument 'b': expected size 2 for label 'a'"),
-        ("ab,bc->ac", [(2, 3), (3, 4)], (3, 4, 1), "einsum: argument 'b': expected an axis for each label of 'bc'"),
-        ("...ab,...bc->...ac", [(2, 1, 3), (1, 3, 4)], (3, 3, 4), "x"),
+        ("abc,dbc->ad", [(2, 3, 4), (5, 3, 4)], (5, 4, 3), "argument 'x.1.': expected size 3 for label 'b'"),
+        ("ab,ac->abc", [(2, 3), (2, 4)], (3, 4), "argument 'x.1.': expected size 2 for label 'a'"),
+        ("ab,ab->ab", [(2, 3), (2, 3)], (2, 1), "argument 'x.1.': expected size 3 for label 'b'"),
+        ("ab,bc->ac", [(2, 3), (3, 4)], (3, 4, 1), "argument 'x.1.': expected an axis for each label of 'bc'"),
+        (
+            "...ab,...bc->...ac",
+            [(2, 1, 3), (1, 3, 4)],
+            (3, 3, 4),
+            "argument 'x.1.': expected size 2 for an axis of '...'",
+        ),
     ],
 )
 def test_sizes_that_do_not_fit(equation: str, shapes: list[tuple[int, ...]], wrong: tuple[int, ...], said: str) -> None:
     inputs = [nn.Variable(shape) for shape in shapes]
     y = F.einsum(*inputs, equation=equation)
     inputs[1].reset_shape(wrong, True)
-    with pytest.raises(nn.Error, match=said):
+    with pytest.raises(nn.Error, match=f"^einsum: {said}"):
         y.forward()
     inputs[1].reset_shape(shapes[1], True)
     holds(equation, y, inputs, 0)
@@ -168,10 +203,49 @@ def test_files(equation: str, tmp_path: Path) -> None:
     assert load(tmp_path / "net.nnp").networks["net"] is not None
 
 
-def test_a_product_is_one_function() -> None:
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_it_is_one_function(equation: str) -> None:
     """As in NNabla, whose name and argument it has."""
-    for equation in ("ab,bc->ac", "abc,dbc->ad", "abc,cbd->abd"):
-        inputs = [nn.Variable(shape) for shape in shapes_of(equation, SIZES[0])]
-        f = F.einsum(*inputs, equation=equation).parent
-        if equation != "abc,cbd->abd":
-            assert (f.info.type_name, f.arguments) == ("Einsum", {"equation": equation})
+    inputs = [nn.Variable(shape) for shape in shapes_of(equation, SIZES[0])]
+    f = F.einsum(*inputs, equation=equation).parent
+    assert (f.info.type_name, f.arguments, len(f.inputs)) == ("Einsum", {"equation": equation}, len(inputs))
+
+
+LETTERS = "abcde"
+
+
+def drawn(rng: np.random.RandomState) -> tuple[str, list[tuple[int, ...]]]:
+    """An equation of one to three arrays, with labels that are repeated, shared and summed, and sizes for it."""
+    sizes = {label: int(rng.choice([1, 2, 3, 4, 7])) for label in LETTERS}
+    terms = ["".join(rng.choice(list(LETTERS), rng.randint(0, 5))) for _ in range(rng.randint(1, 4))]
+    known = sorted(set("".join(terms)))
+    rng.shuffle(known)
+    result = "".join(known[: rng.randint(0, len(known) + 1)])
+    return f"{','.join(terms)}->{result}", [tuple(sizes[label] for label in term) for term in terms]
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("strided", [False, True])
+def test_any_equation(seed: int, strided: bool) -> None:
+    """Also of arrays that are views of others: transposed, and repeated."""
+    rng = np.random.RandomState(seed)
+    equation, shapes = drawn(rng)
+    inputs = [nn.Variable(shape) for shape in shapes]
+    given: list[Any] = [F.transpose(x, range(x.ndim)[::-1]) if strided and x.ndim > 1 else x for x in inputs]
+    if strided:
+        terms, _, result = equation.partition("->")
+        turned = ",".join(term[::-1] if len(term) > 1 else term for term in terms.split(","))
+        holds(equation, F.einsum(*given, equation=f"{turned}->{result}"), inputs, seed)
+    else:
+        holds(equation, F.einsum(*given, equation=equation), inputs, seed)
+
+
+def test_orders_of_the_axes_of_a_product() -> None:
+    """Every order of the axes of both arrays and of the result, at sizes that take more than one tile."""
+    sizes = {"b": 3, "h": 2, "q": 17, "k": 33, "d": 8}
+    rng = np.random.RandomState(1)
+    for _ in range(40):
+        orders = ["".join(rng.permutation(list(term))) for term in ("bhqd", "bhkd", "bhqk")]
+        equation = f"{orders[0]},{orders[1]}->{orders[2]}"
+        inputs = [nn.Variable(tuple(sizes[label] for label in term)) for term in orders[:2]]
+        holds(equation, F.einsum(*inputs, equation=equation), inputs, 0)

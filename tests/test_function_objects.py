@@ -22,7 +22,7 @@ from nnrs._core import Function
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "function_objects.json").read_text())
 # One node in NNabla, graphs of several here.
-GRAPHS = ("Einsum", "FusedConvolution")
+GRAPHS = ("FusedConvolution",)
 TARGETS = {t.id: t for t in h.targets() if t.id in GOLDEN and GOLDEN[t.id]["name"] not in GRAPHS}
 # One case of each function is enough for what does not depend on values.
 FIRST = {t.name: t.id for t in reversed(TARGETS.values())}
@@ -469,7 +469,6 @@ def test_functions_with_their_arguments_to_be_called_later():
 @pytest.mark.parametrize(
     ("name", "arguments", "shapes"),
     [
-        ("Einsum", ("ij,jk->ik",), [(2, 3), (3, 4)]),
         ("FusedBatchNormalization", ([1], 0.9, 1e-5, True, "relu"), [(2, 3), (1, 3), (1, 3), (1, 3), (1, 3)]),
         (
             "FusedConvolution",

@@ -179,18 +179,16 @@ def example_of(name: str) -> list[str]:
 def functions_md() -> str:
     lines = ["# Functions", "", "Generated from the registry by `tools/generate.py`.", ""]
     lines += [GRADIENTS, "", "| function | group | gradient | element-wise | CPU | CUDA |", "|---|---|---|---|---|---|"]
-    # `einsum` is a graph, though the engine's part of it has that name.
-    listed = [f for f in _core.registry() if f["name"] != "einsum"]
-    for f in listed:
+    for f in _core.registry():
         kind = "yes" if f["elementwise"] else "no"
         on_gpu = "yes" if f["on_gpu"] else "no"
         lines.append(f"| [`{f['name']}`](#{f['name']}) | {f['group']} | {gradient(f)} | {kind} | yes | {on_gpu} |")
-    known = {f["name"] for f in listed}
+    known = {f["name"] for f in _core.registry()}
     graphs = [name for name in _composites.__all__ if name not in known]
     of_parts = "| Graph | as its parts | as its parts | yes | yes |"
     own = {"sync_batch_normalization": SYNCHRONIZED}
     lines += [f"| [`{n}`](#{n}) {own.get(n, of_parts)}" for n in graphs]
-    for f in listed:
+    for f in _core.registry():
         lines += ["", f"## {f['name']}", "", "```python", f"F.{f['name']}({shown_signature(f)})", "```", ""]
         lines += [f["doc"].strip(), ""]
         for (n, k, d), flows in zip(f["inputs"], f["gradients"], strict=True):

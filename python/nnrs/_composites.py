@@ -12,7 +12,6 @@ from ._attention import multi_head_attention, scaled_dot_product_attention
 from ._core import NdArray, Variable
 from ._counted import _computed, nonzero, onnx_non_max_suppression, pack_padded_sequence, pad_packed_sequence, unique
 from ._deformable_convolution import deformable_convolution
-from ._einsum import einsum
 from ._errors import ArgumentError, ArgumentTypeError, ShapeError, check_type, describe, message
 from ._fused_convolution import fused_convolution
 from ._norms import norm_normalization, spectral_norm
@@ -40,7 +39,6 @@ __all__ = [
     "clip_by_value",
     "deformable_convolution",
     "dot",
-    "einsum",
     "fixed_point_quantize",
     "forget",
     "fused_batch_normalization",

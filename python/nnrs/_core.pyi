@@ -59,7 +59,6 @@ __all__ = [
     "cuda_sum",
     "cuda_synchronize",
     "decode_message",
-    "einsum",
     "encode_message",
     "expand_network",
     "fit_memory",
@@ -632,7 +631,6 @@ def attention(given: dict[str, Any], num_heads: int, dropout: float) -> tuple[An
 def scaled_attention(
     given: dict[str, Any], dropout_p: float, is_causal: bool, scale: float | None
 ) -> Variable | NdArray: ...
-def einsum(x: Sequence[Variable | NdArray], equation: str) -> Any: ...
 def fused_convolution(
     given: list[Any],
     convolution: tuple[Any, ...],

@@ -234,20 +234,6 @@ def _rebuilt(function: Callable[..., Any], grad_inputs: Given, inputs: Given, st
     return _slopes([y], own, grad_inputs, len(inputs))
 
 
-def einsum_backward(
-    grad_inputs: Given,
-    inputs: Given,
-    input_shapes: Any,
-    outputs: Given,
-    output_shapes: Any,
-    equation: str | None = None,
-) -> Any:
-    """The rule of `einsum` (NNabla's is an error)."""
-    from . import functions as F
-
-    return _rebuilt(lambda *x: F.einsum(*x, equation=equation), grad_inputs, inputs)  # type: ignore[arg-type]
-
-
 def fused_convolution_backward(
     grad_inputs: Given,
     inputs: Given,
@@ -309,7 +295,6 @@ def sync_batch_normalization_backward(
 
 OTHERS: dict[str, Rule] = {
     "batch_normalization_backward": batch_normalization_backward_backward,
-    "einsum": einsum_backward,
     "fused_batch_normalization": fused_batch_normalization_backward,
     "fused_batch_normalization_backward": fused_batch_normalization_backward_backward,
     "fused_convolution": fused_convolution_backward,

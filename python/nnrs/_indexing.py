@@ -7,6 +7,7 @@ graph (integers, or as a mask where their type is bool, which is read when the g
 from __future__ import annotations
 
 import operator
+import string
 from typing import Any
 
 import numpy as np
@@ -253,12 +254,10 @@ def matmul(a: Any, b: Any) -> Any:
         a, b = as_array(a), as_array(b)
     if a.ndim == 0 or b.ndim == 0:
         raise ArgumentTypeError(message("__matmul__", None, "operands with 1 or more axes", f"{a.shape} and {b.shape}"))
-    if a.ndim == 1 and b.ndim == 1:
-        return F.sum(a * b)
-    # An axis put before a vector or behind it, and taken out of the result, with no size of the graph's arrays in it.
-    left: Any = F.stack(a, axis=0) if a.ndim == 1 else a
-    right: Any = F.stack(b, axis=1) if b.ndim == 1 else b
-    y: Any = F.affine(left, right) if left.ndim == right.ndim == 2 else F.batch_matmul(left, right)
-    if a.ndim == 1 or b.ndim == 1:
-        (y,) = F.split(y, axis=-2 if a.ndim == 1 else -1)
-    return y
+    if b.ndim == 1:
+        rows = string.ascii_uppercase[: a.ndim - 1]
+        return F.einsum(a, b, equation=f"{rows}i,i->{rows}")
+    if a.ndim == 1:
+        matrices = string.ascii_uppercase[: b.ndim - 2]
+        return F.einsum(a, b, equation=f"i,{matrices}ij->{matrices}j")
+    return F.affine(a, b) if a.ndim == b.ndim == 2 else F.batch_matmul(a, b)

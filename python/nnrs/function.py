@@ -23,7 +23,6 @@ UnsafeVariable = Variable
 _CONVOLUTION = "base_axis pad stride dilation group channel_last"
 # Makers of functions that Python makes, most of them graphs of others, with NNabla's arguments.
 _GRAPHS = {
-    "Einsum": ("einsum", "equation"),
     "FusedBatchNormalization": ("fused_batch_normalization", "axes decay_rate eps batch_stat nonlinearity"),
     "FusedConvolution": (
         "fused_convolution",

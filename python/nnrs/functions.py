@@ -3700,21 +3700,35 @@ def erf(x: A, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
 _EINSUM = _index('einsum')
 
 
-def _einsum(a: A, b: A, equation: str, n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
-    """Products of elements of two arrays, summed over the axes that both have and the result has not: a matrix product for each
-     place along the axes that all three have.
+@_checked
+def einsum(*x: A, equation: str = '', n_outputs: int = -1, outputs: list[NdArray] | None = None) -> A:
+    """Einstein's summation convention: products of elements, summed over the axes that the result does not have.
 
     Args:
-        a: N-D array: axes of all three, then those of y and those that are summed over, or these before those.
-        b: N-D array: axes of all three, then those that are summed over and those of y, or these before those.
-        equation: The labels of the axes, as in 'abc,acd->abd'.
+        x: N-D arrays.
+        equation: For each array the labels of its axes, letters, with commas between; after '->' those of the
+            result, which by default are those that occur once, in alphabetic order. '...' stands for any number
+            of axes: as in broadcasting, those of different arrays meet at the last one, and have one size or
+            size 1. A label that occurs twice in an array is its diagonal.
         n_outputs: Not used; NNabla's.
         outputs: Arrays for the outputs' data.
 
     Returns:
-        y: N-D array: axes of all three, those of a, those of b.
+        y: N-D array.
+
+    Raises:
+        ValueError: For an equation that is none, or does not fit the arrays.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> A = nn.NdArray.from_numpy_array
+    >>> a, b = A([[1, 2], [3, 4]]), A([[1, 10], [1, 1]])
+    >>> print(F.einsum(a, b, equation="ij,jk->ik").data)
+    [[ 3. 12.]
+     [ 7. 34.]]
+    >>> print(F.einsum(a, equation="ii").data)
+    5.0
     """
-    return _call(_EINSUM, (a, b), (equation,), n_outputs, outputs)
+    return _call(_EINSUM, x, (equation,), n_outputs, outputs)
 
 
 _CONCATENATE = _index('concatenate')

@@ -1,4 +1,4 @@
-//! `einsum` and `fused_convolution`, which are graphs of other functions, for Python.
+//! `fused_convolution`, which is a graph of other functions, for Python.
 
 use super::array::PyNdArray;
 use super::call::made_of;
@@ -10,7 +10,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 pub(super) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_function(wrap_pyfunction!(einsum, m)?)?;
     m.add_function(wrap_pyfunction!(fused_convolution, m)?)
 }
 
@@ -19,16 +18,6 @@ fn input(given: Option<Bound<'_, PyAny>>, is_array: &mut bool) -> Option<Var> {
     let (v, this) = variable(&given?)?;
     *is_array |= this;
     Some(v)
-}
-
-/// Products of elements, summed; `x` are Variables and NdArrays.
-#[pyfunction]
-fn einsum<'py>(py: Python<'py>, x: Vec<Bound<'py, PyAny>>, equation: &str) -> PyResult<Bound<'py, PyAny>> {
-    let mut is_array = false;
-    let x: Vec<Var> = x.into_iter().filter_map(|v| input(Some(v), &mut is_array)).collect();
-    let x: Vec<&Var> = x.iter().collect();
-    reserve::check(py)?;
-    made_of(py, || Ok([f::einsum(&x, equation)?]), is_array)
 }
 
 type WholeNumbers = Option<Vec<i64>>;

@@ -18,6 +18,7 @@ pub mod convolution;
 pub mod cumprod;
 pub mod cumsum;
 pub mod deformable_convolution;
+pub mod einsum;
 pub mod embed;
 pub mod fft;
 pub mod flip;

@@ -1,53 +1,59 @@
-//! `einsum`: Einstein's summation convention, by matrix products, element-wise products, sums and transposes. None of these has
-//! a size of its own, so that a graph of them takes arrays of other sizes as well.
+//! `einsum`: Einstein's summation convention. Which axes an ellipsis stands for, and which of them are stretched, follows from the shapes
+//! of each run, as in NNabla.
 
-use super::contraction::{self, Einsum};
-use crate::functions as f;
+use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
+use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
+use nnrs_kernels::kernel::batch_matmul::BatchMatmul;
+use nnrs_kernels::kernel::einsum as kernel;
 use nnrs_kernels::shape::Shape;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-/// Products of elements, summed over the axes that the result does not have.
-///
-/// `equation` has for each array the labels of its axes, letters, with commas between; after `->` those of the result, which
-/// by default are those that occur once, in alphabetic order. `...` stands for any number of axes, the same for all arrays
-/// that have it, of one size or of size 1. A label that occurs twice in an array is its diagonal.
-///
-/// # Errors
-/// An equation that is none, or does not fit the arrays.
-///
-/// ```
-/// use nnrs::{functions as f, Variable};
-/// let (a, b) = (Variable::new([2, 3]), Variable::new([3, 4]));
-/// assert_eq!(f::einsum(&[&a, &b], "ij,jk->ik")?.shape(), [2, 4].into());
-/// assert!(f::einsum(&[&a, &b], "ij,kj->ik").is_err());
-/// # Ok::<(), nnrs::Error>(())
-/// ```
-pub fn einsum(x: &[&Variable], equation: &str) -> Result<Variable> {
-    made(x, equation).map_err(|e| e.part_of("einsum", |argument| argument == "equation" || argument.starts_with("x[")))
+function! {
+    /// Einstein's summation convention: products of elements, summed over the axes that the result does not have.
+    Einsum einsum in Math, any_device
+    inputs { x [variadic]: "N-D arrays." }
+    args {
+        equation: String = String::new(), "For each array the labels of its axes, letters, with commas between; after '->' those of the result, which by default are those that occur once, in alphabetic order. '...' stands for any number of axes: as in broadcasting, those of different arrays meet at the last one, and have one size or size 1. A label that occurs twice in an array is its diagonal."
+    }
+    outputs { y: "N-D array." }
 }
 
-fn made(x: &[&Variable], equation: &str) -> Result<Variable> {
-    let (arrays, result) = labelled(x, equation)?;
-    // Of each label the last array that has it: with later ones there is no use for it.
-    let mut last: HashMap<AxisLabel, usize> = HashMap::new();
-    for (i, a) in arrays.iter().enumerate() {
-        last.extend(a.labels.iter().map(|&label| (label, i)));
+impl Function for Einsum {
+    fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
+        let labelled = Labelled::of(x, &self.equation)?;
+        let size = |label: &AxisLabel| labelled.sizes[label];
+        let y = labelled.result.iter().map(size).collect::<Shape>().checked()?;
+        if let Some(call) = labelled.matrices(x, &y) {
+            return Ok(Resolved::one(y, call));
+        }
+        let mut numbers: HashMap<AxisLabel, usize> = HashMap::new();
+        let mut sizes = Vec::new();
+        let mut number = |label: &AxisLabel| {
+            *numbers.entry(*label).or_insert_with(|| {
+                sizes.push(size(label));
+                sizes.len() - 1
+            })
+        };
+        let result = labelled.result.iter().map(&mut number).collect();
+        let axes = |(shape, labels): (&Shape, &Vec<AxisLabel>)| {
+            let of = |(&n, label): (&usize, &AxisLabel)| (n == size(label)).then(|| number(label));
+            (shape.clone(), shape.iter().zip(labels).map(of).collect())
+        };
+        let arrays = x.iter().zip(&labelled.arrays).map(axes).collect();
+        Ok(Resolved::one(y, kernel::Einsum::new(arrays, result, sizes)))
     }
-    last.extend(result.iter().map(|&label| (label, usize::MAX)));
-    let mut arrays = arrays.into_iter().map(LabelledArray::diagonal);
-    let mut y = arrays.next().ok_or_else(|| Error::arg("x", "one array at least").actual("none"))??;
-    for (i, b) in arrays.enumerate() {
-        let (b, kept) = (b?, |label: &AxisLabel| last[label] > i + 1);
-        let a = y.summed(|label| kept(label) || b.labels.contains(label))?;
-        let b = b.summed(|label| kept(label) || a.labels.contains(label))?;
-        y = product(a, b, kept)?;
+
+    /// What stands for an array is summed over the others and the result's gradient, repeated along what it alone has, and laid on its
+    /// diagonals.
+    fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
+        let shapes: Vec<Shape> = g.x.iter().map(Variable::shape).collect();
+        let labelled = Labelled::of(&shapes, &self.equation)?;
+        let gradient = |i: usize| labelled.gradient(i, &g.x, &g.gy[0]);
+        g.want.iter().enumerate().map(|(i, want)| want.then(|| gradient(i)).transpose()).collect()
     }
-    let y = y.summed(|label| result.contains(label))?.ordered(&result)?;
-    // Where nothing is to be done, the result is an array of its own as well.
-    if y.is(x[0]) { f::identity(&y) } else { Ok(y) }
 }
 
 /// What an axis is called.
@@ -106,46 +112,176 @@ impl<'a> LabelTerm<'a> {
     }
 }
 
-struct LabelledArray {
-    v: Variable,
-    labels: Vec<AxisLabel>,
+/// The labels of the arrays and of the result, and the size of each.
+struct Labelled {
+    arrays: Vec<Vec<AxisLabel>>,
+    result: Vec<AxisLabel>,
+    sizes: HashMap<AxisLabel, usize>,
 }
 
-/// The arrays with their labels, and those of the result.
-fn labelled(x: &[&Variable], equation: &str) -> Result<(Vec<LabelledArray>, Vec<AxisLabel>)> {
-    let wrong = |expected: &str| Error::arg("equation", expected).actual(format!("'{equation}'"));
-    let bare = equation.replace(' ', "");
-    let (left, right) = bare.split_once("->").map_or((&*bare, None), |(left, right)| (left, Some(right)));
-    let term =
-        |text| LabelTerm::of(text).ok_or_else(|| wrong("letters, commas, '...' and one '->', as in 'ij,jk->ik'"));
-    let terms = left.split(',').map(term).collect::<Result<Vec<_>>>()?;
-    let right = right.map(term).transpose()?;
-    if terms.len() != x.len() {
-        let expected = format!("a term for each of the {} arrays", x.len());
-        return Err(Error::arg("equation", expected).actual(format!("{} in '{equation}'", terms.len())));
-    }
-    let mut more = 0;
-    let mut arrays = Vec::new();
-    for (i, (&v, term)) in x.iter().zip(&terms).enumerate() {
-        let ellipsis = term.ellipsis(i, &v.shape())?;
-        more = more.max(ellipsis);
-        arrays.push(LabelledArray { v: v.clone(), labels: term.labels(ellipsis) });
-    }
-    let sizes = sizes_of(&arrays)?;
-    let result = match &right {
-        Some(right) => right.labels(more),
-        None => {
-            let ellipsis = (0..more).rev().map(AxisLabel::Ellipsis);
-            ellipsis.chain(once(&terms).into_iter().map(AxisLabel::Letter)).collect()
+impl Labelled {
+    fn of(x: &[Shape], equation: &str) -> Result<Labelled> {
+        let wrong = |expected: &str| Error::arg("equation", expected).actual(format!("'{equation}'"));
+        let bare = equation.replace(' ', "");
+        let (left, right) = bare.split_once("->").map_or((&*bare, None), |(left, right)| (left, Some(right)));
+        let term =
+            |text| LabelTerm::of(text).ok_or_else(|| wrong("letters, commas, '...' and one '->', as in 'ij,jk->ik'"));
+        let terms = left.split(',').map(term).collect::<Result<Vec<_>>>()?;
+        let right = right.map(term).transpose()?;
+        if terms.len() != x.len() {
+            let expected = format!("a term for each of the {} arrays", x.len());
+            return Err(Error::arg("equation", expected).actual(format!("{} in '{equation}'", terms.len())));
         }
-    };
-    let dots = |term: &LabelTerm| term.after.is_some();
-    let is_distinct = result.iter().collect::<BTreeSet<_>>().len() == result.len();
-    let is_known = result.iter().all(|label| sizes.contains_key(label));
-    if !is_distinct || !is_known || right.as_ref().is_some_and(dots) && !terms.iter().any(dots) {
-        return Err(wrong("a result whose labels occur once in it and are those of arrays"));
+        let mut more = 0;
+        let mut arrays = Vec::new();
+        for (i, (shape, term)) in x.iter().zip(&terms).enumerate() {
+            let ellipsis = term.ellipsis(i, shape)?;
+            more = more.max(ellipsis);
+            arrays.push(term.labels(ellipsis));
+        }
+        let sizes = sizes_of(x, &arrays)?;
+        let result = match &right {
+            Some(right) => right.labels(more),
+            None => {
+                let ellipsis = (0..more).rev().map(AxisLabel::Ellipsis);
+                ellipsis.chain(once(&terms).into_iter().map(AxisLabel::Letter)).collect()
+            }
+        };
+        let is_distinct = result.iter().collect::<BTreeSet<_>>().len() == result.len();
+        let is_known = result.iter().all(|label| sizes.contains_key(label));
+        match is_distinct && is_known {
+            true => Ok(Labelled { arrays, result, sizes }),
+            false => Err(wrong("a result whose labels occur once in it and are those of arrays")),
+        }
     }
-    Ok((arrays.into_iter().map(|a| a.without_ones(&sizes)).collect::<Result<_>>()?, result))
+
+    /// Whether axis `axis` of array `i` is as long as its label says, and not stretched.
+    fn is_whole(&self, i: usize, axis: usize, shape: &Shape) -> bool {
+        shape[axis] == self.sizes[&self.arrays[i][axis]]
+    }
+
+    /// The matrix products that are all of it, where two arrays lie so already: these have a backward kernel.
+    fn matrices(&self, x: &[Shape], y: &Shape) -> Option<BatchMatmul> {
+        let [a, b] = &self.arrays[..] else { return None };
+        let whole = |i: usize| (0..x[i].ndim()).all(|axis| self.is_whole(i, axis, &x[i]));
+        let in_both = |label: &&AxisLabel| a.contains(label) && b.contains(label);
+        let lead = self.result.iter().take_while(in_both).count();
+        let (both, rest) = self.result.split_at(lead);
+        let (rows, columns) = rest.split_at(rest.iter().take_while(|label| a.contains(label)).count());
+        let summed: Vec<AxisLabel> = a.iter().copied().filter(|label| !self.result.contains(label)).collect();
+        let place = |x: &[AxisLabel], first: &[AxisLabel], last: &[AxisLabel]| match x {
+            _ if x == [both, first, last].concat() => Some((false, first.len())),
+            _ if x == [both, last, first].concat() => Some((true, last.len())),
+            _ => None,
+        };
+        let is_product = !summed.is_empty() || (!rows.is_empty() && !columns.is_empty());
+        let all = [both, rows, columns, &summed].concat();
+        let is_once = all.iter().collect::<BTreeSet<_>>().len() == all.len();
+        let ((turned_a, first_a), (turned_b, first_b)) = (place(a, rows, &summed)?, place(b, &summed, columns)?);
+        let merged = |shape: &Shape, n: usize| -> Shape {
+            let sizes = [lead..lead + n, lead + n..shape.ndim()].map(|axes| shape[axes].iter().product());
+            shape[..lead].iter().copied().chain(sizes).collect()
+        };
+        let (a, b) = (merged(&x[0], first_a), merged(&x[1], first_b));
+        let call = || BatchMatmul::new([&a, &b], [turned_a, turned_b], &merged(y, rows.len()));
+        (is_product && is_once && whole(0) && whole(1)).then(call)
+    }
+
+    /// The gradient of array `i`.
+    fn gradient(&self, i: usize, x: &[Variable], gy: &Variable) -> Result<Variable> {
+        let shape = x[i].shape();
+        let mut own: Vec<AxisLabel> = Vec::new();
+        for label in &self.arrays[i] {
+            if !own.contains(label) {
+                own.push(*label);
+            }
+        }
+        let is_whole = |label: &AxisLabel| shape[place(&self.arrays[i], label).unwrap_or(0)] == self.sizes[label];
+        // Letters for the labels; what is stretched in another array has one of its own there, and is of size 1.
+        let mut letters = Letters::default();
+        let others: Vec<usize> = (0..x.len()).filter(|&k| k != i).collect();
+        let mut known: BTreeSet<AxisLabel> = self.result.iter().copied().collect();
+        let mut terms = vec![self.result.iter().map(|label| letters.of(*label)).collect::<Result<String>>()?];
+        for &k in &others {
+            let mut term = String::new();
+            for (axis, label) in self.arrays[k].iter().enumerate() {
+                let is_whole = self.is_whole(k, axis, &x[k].shape());
+                term.push(if is_whole { letters.of(*label)? } else { letters.fresh()? });
+                known.extend(is_whole.then_some(*label));
+            }
+            terms.push(term);
+        }
+        let found: Vec<AxisLabel> = own.iter().copied().filter(|l| known.contains(l) && is_whole(l)).collect();
+        let target = found.iter().map(|label| letters.of(*label)).collect::<Result<String>>()?;
+        let mut arrays = vec![gy];
+        arrays.extend(others.iter().map(|&k| &x[k]));
+        let equation = format!("{}->{target}", terms.join(","));
+        let mut made = if terms[..] == [target] { gy.clone() } else { einsum(&arrays, Einsum { equation })? };
+        let size = |label: &AxisLabel| if is_whole(label) { self.sizes[label] } else { 1 };
+        let sizes = |known: &dyn Fn(&AxisLabel) -> bool| -> Shape {
+            own.iter().map(|label| if known(label) { size(label) } else { 1 }).collect()
+        };
+        let (ones, all) = (sizes(&|label| found.contains(label)), sizes(&|_| true));
+        if made.shape() != ones {
+            made = f::reshape(&made, f::Reshape { inplace: false, ..f::Reshape::to(&ones) })?;
+        }
+        if ones != all {
+            made = f::broadcast(&made, f::Broadcast::to(&all))?;
+        }
+        self.on_diagonals(i, made, own)
+    }
+
+    /// The array with axes `own` as one with those of array `i`, zeros where labels that it has more than once differ.
+    fn on_diagonals(&self, i: usize, mut made: Variable, mut own: Vec<AxisLabel>) -> Result<Variable> {
+        let labels = &self.arrays[i];
+        while let Some(label) = own.iter().copied().find(|l| count(&own, l) < count(labels, l)) {
+            let (others, there): (Vec<usize>, Vec<usize>) = (0..own.len()).partition(|&axis| own[axis] != label);
+            made = f::matrix_diag(&transposed(&made, &[others.clone(), there.clone()].concat())?)?;
+            own = others.iter().chain(&there).map(|&axis| own[axis]).chain([label]).collect();
+        }
+        let mut free: Vec<Option<AxisLabel>> = own.iter().copied().map(Some).collect();
+        let mut order = Vec::new();
+        for label in labels {
+            let axis = free.iter().position(|l| *l == Some(*label)).expect("an axis for each");
+            free[axis] = None;
+            order.push(axis);
+        }
+        transposed(&made, &order)
+    }
+}
+
+/// A letter for each label.
+#[derive(Default)]
+struct Letters {
+    known: HashMap<AxisLabel, char>,
+    used: usize,
+}
+
+impl Letters {
+    fn of(&mut self, label: AxisLabel) -> Result<char> {
+        match self.known.get(&label) {
+            Some(letter) => Ok(*letter),
+            None => {
+                let letter = self.fresh()?;
+                self.known.insert(label, letter);
+                Ok(letter)
+            }
+        }
+    }
+
+    fn fresh(&mut self) -> Result<char> {
+        let letter = ('a'..='z').chain('A'..='Z').nth(self.used);
+        self.used += 1;
+        letter.ok_or_else(|| Error::arg("x", "52 different axes at most, for a gradient").actual("more"))
+    }
+}
+
+fn place(labels: &[AxisLabel], label: &AxisLabel) -> Option<usize> {
+    labels.iter().position(|l| l == label)
+}
+
+fn count(labels: &[AxisLabel], label: &AxisLabel) -> usize {
+    labels.iter().filter(|l| *l == label).count()
 }
 
 /// The letters that occur once, in their order.
@@ -161,11 +297,10 @@ fn once(terms: &[LabelTerm]) -> BTreeSet<char> {
 }
 
 /// The size of each label. Axes of an ellipsis may have size 1 instead.
-fn sizes_of(arrays: &[LabelledArray]) -> Result<HashMap<AxisLabel, usize>> {
+fn sizes_of(x: &[Shape], arrays: &[Vec<AxisLabel>]) -> Result<HashMap<AxisLabel, usize>> {
     let mut sizes = HashMap::new();
-    for (i, a) in arrays.iter().enumerate() {
-        let shape = a.v.shape();
-        for (label, &n) in a.labels.iter().zip(shape.iter()) {
+    for (i, (shape, labels)) in x.iter().zip(arrays).enumerate() {
+        for (label, &n) in labels.iter().zip(shape.iter()) {
             let known = sizes.entry(*label).or_insert(n);
             match label {
                 AxisLabel::Ellipsis(_) if *known == 1 => *known = n,
@@ -178,96 +313,6 @@ fn sizes_of(arrays: &[LabelledArray]) -> Result<HashMap<AxisLabel, usize>> {
         }
     }
     Ok(sizes)
-}
-
-impl LabelledArray {
-    /// Without the axes of an ellipsis that are stretched: the product repeats what does not have them.
-    fn without_ones(mut self, sizes: &HashMap<AxisLabel, usize>) -> Result<LabelledArray> {
-        for axis in (0..self.labels.len()).rev() {
-            if self.v.shape()[axis] != sizes[&self.labels[axis]] {
-                self.v = f::split(&self.v, f::Split { axis: axis as i64 })?.remove(0);
-                self.labels.remove(axis);
-            }
-        }
-        Ok(self)
-    }
-
-    /// With each label once.
-    fn diagonal(mut self) -> Result<LabelledArray> {
-        let twice = |labels: &[AxisLabel]| {
-            let pair = |(i, label): (usize, &AxisLabel)| Some((i, i + 1 + place(&labels[i + 1..], label)?));
-            labels.iter().enumerate().find_map(pair)
-        };
-        while let Some((first, second)) = twice(&self.labels) {
-            let others = (0..self.labels.len()).filter(|i| ![first, second].contains(i));
-            let order: Vec<usize> = others.chain([first, second]).collect();
-            let v = f::matrix_diag_part(&transposed(&self.v, &order)?)?;
-            self = LabelledArray { labels: order[..v.ndim()].iter().map(|&i| self.labels[i]).collect(), v };
-        }
-        Ok(self)
-    }
-
-    /// Without the labels that nothing else has.
-    fn summed(self, kept: impl Fn(&AxisLabel) -> bool) -> Result<LabelledArray> {
-        let gone = self.labels.iter().enumerate().filter(|(_, label)| !kept(label));
-        let axis: Vec<i64> = gone.map(|(i, _)| i as i64).collect();
-        if axis.is_empty() {
-            return Ok(self);
-        }
-        let labels = self.labels.into_iter().filter(kept).collect();
-        Ok(LabelledArray { v: f::sum(&self.v, f::Sum { axis: Some(axis), keepdims: false })?, labels })
-    }
-
-    /// With the axes in this order of their labels.
-    fn ordered(&self, labels: &[AxisLabel]) -> Result<Variable> {
-        let order: Vec<usize> = labels.iter().filter_map(|label| place(&self.labels, label)).collect();
-        transposed(&self.v, &order)
-    }
-}
-
-fn place(labels: &[AxisLabel], label: &AxisLabel) -> Option<usize> {
-    labels.iter().position(|l| l == label)
-}
-
-/// The product of two arrays, summed over what both have and nothing else wants.
-fn product(a: LabelledArray, b: LabelledArray, kept: impl Fn(&AxisLabel) -> bool) -> Result<LabelledArray> {
-    let (shared, rows): (Vec<_>, Vec<_>) = a.labels.iter().copied().partition(|label| b.labels.contains(label));
-    let (both, summed): (Vec<_>, Vec<_>) = shared.into_iter().partition(|label| kept(label));
-    let columns: Vec<_> = b.labels.iter().copied().filter(|label| !a.labels.contains(label)).collect();
-    let labels = [&both[..], &rows, &columns].concat();
-    if summed.is_empty() && (rows.is_empty() || columns.is_empty()) {
-        let left = with_ones(a.ordered(&[&both[..], &rows].concat())?, both.len() + rows.len(), columns.len())?;
-        let right = with_ones(b.ordered(&[&both[..], &columns].concat())?, both.len(), rows.len())?;
-        return Ok(LabelledArray { v: f::mul2(&left, &right, f::Mul2::default())?, labels });
-    }
-    let laid = |x: LabelledArray, first: &[AxisLabel], last: &[AxisLabel]| {
-        let order = [&both[..], first, last].concat();
-        let is_laid = x.labels == order || x.labels == [&both[..], last, first].concat();
-        let v = if is_laid { x.v } else { x.ordered(&order)? };
-        Ok::<_, Error>(LabelledArray { v, labels: if is_laid { x.labels } else { order } })
-    };
-    let (a, b) = (laid(a, &rows, &summed)?, laid(b, &summed, &columns)?);
-    let equation = spelled([&a.labels, &b.labels, &labels])?;
-    Ok(LabelledArray { v: contraction::einsum(&a.v, &b.v, Einsum { equation })?, labels })
-}
-
-/// The equation of two arrays and their product; axes of an ellipsis get letters that nothing else has.
-fn spelled(terms: [&[AxisLabel]; 3]) -> Result<String> {
-    let used = |c: &char| terms.iter().any(|labels| labels.contains(&AxisLabel::Letter(*c)));
-    let free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|c| !used(c)).collect();
-    let letter = |label: &AxisLabel| match label {
-        AxisLabel::Letter(c) => Ok(*c),
-        AxisLabel::Ellipsis(i) => {
-            free.get(*i).copied().ok_or_else(|| Error::arg("x", "52 different axes at most").actual("more"))
-        }
-    };
-    let text = |labels: &[AxisLabel]| labels.iter().map(letter).collect::<Result<String>>();
-    Ok(format!("{},{}->{}", text(terms[0])?, text(terms[1])?, text(terms[2])?))
-}
-
-/// With `n` axes of size 1 from `axis` on.
-fn with_ones(v: Variable, axis: usize, n: usize) -> Result<Variable> {
-    (0..n).try_fold(v, |v, _| f::stack(&[&v], f::Stack { axis: axis as i64 }))
 }
 
 fn transposed(v: &Variable, order: &[usize]) -> Result<Variable> {

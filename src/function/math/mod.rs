@@ -2,7 +2,6 @@
 
 mod atan2;
 mod constant;
-mod contraction;
 mod einsum;
 mod identity;
 mod range;
@@ -11,8 +10,7 @@ mod unary;
 use super::Def;
 pub use atan2::*;
 pub use constant::*;
-pub use contraction::Einsum;
-pub use einsum::einsum;
+pub use einsum::*;
 pub use identity::*;
 pub use range::*;
 pub use unary::*;

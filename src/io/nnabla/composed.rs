@@ -1,4 +1,4 @@
-//! Functions of NNabla that are several functions here: `einsum`, fused convolution, fused and synchronized batch normalization.
+//! Functions of NNabla that are several functions here: fused convolution, fused and synchronized batch normalization.
 
 use super::arguments::shortest;
 use super::message::Message;
@@ -12,7 +12,6 @@ pub(super) fn apply(function: &Message, x: &[&Variable]) -> Option<Result<Vec<Va
         "FusedBatchNormalization" => Some(fused(function, x)),
         "SyncBatchNormalization" => Some(synchronized(function, x)),
         "FusedConvolution" => Some(convolved(function, x).map(|y| vec![y])),
-        "Einsum" => Some(summed(function, x).map(|y| vec![y])),
         _ => None,
     }
 }
@@ -20,10 +19,6 @@ pub(super) fn apply(function: &Message, x: &[&Variable]) -> Option<Result<Vec<Va
 /// The message of a function's arguments. What is not set is 0 or empty, as in NNabla.
 fn parameters(function: &Message, field: &str, kind: &str) -> Result<Message> {
     function.message(field).cloned().map_or_else(|| Message::new(kind), Ok)
-}
-
-fn summed(function: &Message, x: &[&Variable]) -> Result<Variable> {
-    f::einsum(x, parameters(function, "einsum_param", "EinsumParameter")?.text("equation"))
 }
 
 fn convolved(function: &Message, x: &[&Variable]) -> Result<Variable> {
