@@ -92,7 +92,7 @@ def several(kind, change):
         ("ij,jk->ik", ('equation: "ij,jk->ik"', ""), "argument 'equation': expected a term for each of the 2 arrays"),
         ("ij,jk->ik", ('equation: "ij,jk->ik"', f'equation: "{"a" * 99999},b"'), "for each label"),
         ("ij,jk->ik", ('    input: "x1"\n', ""), "expected a term for each of the 1 arrays, got 2"),
-        ("ij,jk->ik", ('    input: "x0"\n    input: "x1"\n', ""), "argument 'equation'"),
+        ("ij,jk->ik", ('    input: "x0"\n    input: "x1"\n', ""), "einsum: expected at least 1 input .x., got 0"),
         ("bias", ('    input: "weight"\n', ""), "argument '(input|weight)'"),
         (
             "bias",

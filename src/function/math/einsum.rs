@@ -23,7 +23,7 @@ function! {
 
 impl Function for Einsum {
     fn resolve(&self, x: &[Shape]) -> Result<Resolved> {
-        let labelled = Labelled::of(x, &self.equation)?;
+        let labelled = LabelledAxes::of(x, &self.equation)?;
         let size = |label: &AxisLabel| labelled.sizes[label];
         let y = labelled.result.iter().map(size).collect::<Shape>().checked()?;
         if let Some(call) = labelled.matrices(x, &y) {
@@ -50,7 +50,7 @@ impl Function for Einsum {
     /// diagonals.
     fn grad(&self, g: &Grad) -> Result<Vec<Option<Variable>>> {
         let shapes: Vec<Shape> = g.x.iter().map(Variable::shape).collect();
-        let labelled = Labelled::of(&shapes, &self.equation)?;
+        let labelled = LabelledAxes::of(&shapes, &self.equation)?;
         let gradient = |i: usize| labelled.gradient(i, &g.x, &g.gy[0]);
         g.want.iter().enumerate().map(|(i, want)| want.then(|| gradient(i)).transpose()).collect()
     }
@@ -113,14 +113,14 @@ impl<'a> LabelTerm<'a> {
 }
 
 /// The labels of the arrays and of the result, and the size of each.
-struct Labelled {
+struct LabelledAxes {
     arrays: Vec<Vec<AxisLabel>>,
     result: Vec<AxisLabel>,
     sizes: HashMap<AxisLabel, usize>,
 }
 
-impl Labelled {
-    fn of(x: &[Shape], equation: &str) -> Result<Labelled> {
+impl LabelledAxes {
+    fn of(x: &[Shape], equation: &str) -> Result<LabelledAxes> {
         let wrong = |expected: &str| Error::arg("equation", expected).actual(format!("'{equation}'"));
         let bare = equation.replace(' ', "");
         let (left, right) = bare.split_once("->").map_or((&*bare, None), |(left, right)| (left, Some(right)));
@@ -150,7 +150,7 @@ impl Labelled {
         let is_distinct = result.iter().collect::<BTreeSet<_>>().len() == result.len();
         let is_known = result.iter().all(|label| sizes.contains_key(label));
         match is_distinct && is_known {
-            true => Ok(Labelled { arrays, result, sizes }),
+            true => Ok(LabelledAxes { arrays, result, sizes }),
             false => Err(wrong("a result whose labels occur once in it and are those of arrays")),
         }
     }
