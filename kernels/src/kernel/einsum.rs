@@ -4,12 +4,18 @@ use super::batch_matmul::BatchMatmul;
 use super::matmul;
 use super::moves::Moves;
 use super::ops;
+use super::vector_sums::{self, VectorAccumulator};
+use crate::array::scratch::Scratch;
 use crate::array::{AxisMap, Data, Output, Place, Strided, Walk};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
+use crate::pool::tasks;
 use crate::shape::Shape;
+use crate::simd::SimdReal;
+use crate::simd::lanes::{Lanes, WithLanes, enter};
+use crate::with_real;
 use std::sync::OnceLock;
 
 /// Arrays whose axes have numbers, in which the result's axes are given, too. Axes of one number are of one size; where an array has
@@ -41,6 +47,8 @@ enum EinsumStepKind {
     Matrices { from: [usize; 2], views: [Strided; 2], y: Shape, call: Box<BatchMatmul> },
     /// Products of elements.
     Elements { from: [usize; 2], walks: [Walk; 2] },
+    /// Sums of products of neighbours, on the host.
+    Dots { from: [usize; 2], n: usize },
 }
 
 /// A view of one of the arrays, with different numbers for its axes.
@@ -135,22 +143,38 @@ impl EinsumPlan<'_> {
         let columns: Vec<usize> = b.labels.iter().copied().filter(|label| !a.has(*label)).collect();
         let is_result = |labels: &[usize]| labels.len() == result.len() && labels.iter().all(|l| result.contains(l));
         let labels = [&both[..], &rows, &columns].concat();
+        if rows.is_empty() && columns.is_empty() && !summed.is_empty() {
+            let order = [&both[..], &summed].concat();
+            let lies = |x: &EinsumArray| x.view.first == 0 && x.ordered(&order).is_contiguous();
+            if self.on_host && lies(&a) && lies(&b) {
+                let n = self.shape(&summed).size();
+                return self.add(both, EinsumStepKind::Dots { from: [a.from, b.from], n });
+            }
+            let order = a.labels.clone();
+            let products = self.elements([a, b], order);
+            return self.summed(products, |label| both.contains(&label));
+        }
         if summed.is_empty() && (rows.is_empty() || columns.is_empty()) {
             let labels = if is_result(&labels) { result.to_vec() } else { labels };
-            let over = self.shape(&labels);
-            let read = |plan: &mut Self, x: EinsumArray| {
-                let own: Vec<usize> = labels.iter().copied().filter(|label| x.has(*label)).collect();
-                let is_slow = plan.on_host && !x.ordered(&own).reads_well();
-                let x = if is_slow { plan.copied(&x, &own) } else { x };
-                (x.from, Walk::over(&x.ordered(&labels), &over))
-            };
-            let (a, b) = (read(self, a), read(self, b));
-            return self.add(labels, EinsumStepKind::Elements { from: [a.0, b.0], walks: [a.1, b.1] });
+            return self.elements([a, b], labels);
         }
         if labels != result && [&both[..], &columns, &rows].concat() == result {
             return self.product_of([b, a], [both, columns, summed, rows]);
         }
         self.product_of([a, b], [both, rows, summed, columns])
+    }
+
+    /// The products of elements, with their axes in this order.
+    fn elements(&mut self, [a, b]: [EinsumArray; 2], labels: Vec<usize>) -> EinsumArray {
+        let over = self.shape(&labels);
+        let read = |plan: &mut Self, x: EinsumArray| {
+            let own: Vec<usize> = labels.iter().copied().filter(|label| x.has(*label)).collect();
+            let is_slow = plan.on_host && !x.ordered(&own).reads_well();
+            let x = if is_slow { plan.copied(&x, &own) } else { x };
+            (x.from, Walk::over(&x.ordered(&labels), &over))
+        };
+        let (a, b) = (read(self, a), read(self, b));
+        self.add(labels, EinsumStepKind::Elements { from: [a.0, b.0], walks: [a.1, b.1] })
     }
 
     /// The matrix products of two arrays over these axes: those of both, of the first, those that are summed, of the second.
@@ -262,6 +286,11 @@ impl Einsum {
                 let [a, b] = [0, 1].map(|i| (&made[from[i]], walks[i].clone()));
                 ops::formula(&self.product, &[a, b], &y, Output::Write)
             }
+            EinsumStepKind::Dots { from, n } => {
+                let [a, b] = from.map(|i| &made[i]);
+                with_real!(y.dtype(), T => dots(a.as_slice::<T>(), b.as_slice(), *n, y.as_mut_slice()));
+                Ok(())
+            }
         }
     }
 
@@ -274,6 +303,62 @@ impl Einsum {
             made.push(to);
         }
         Ok(())
+    }
+}
+
+/// Elements of both arrays that a task goes over.
+const PART: usize = 1 << 14;
+/// Products that are added up before their sum goes to the total: keeps the rounding error small.
+const BLOCK: usize = 1 << 10;
+
+/// For each number of y the sum of `n` products.
+fn dots<T: SimdReal>(a: &[T], b: &[T], n: usize, y: &mut [T]) {
+    if n <= PART {
+        let rows = PART / n.max(1);
+        return tasks::parts(y, rows, |task, y| {
+            let at = task * rows * n..(task * rows + y.len()) * n;
+            // SAFETY: nothing but slices.
+            unsafe { enter(Dots { a: &a[at.clone()], b: &b[at], n, y }) };
+        });
+    }
+    let parts = n.div_ceil(PART);
+    let mut sums = Scratch::filled(y.len() * parts, T::ZERO);
+    tasks::parts(&mut sums, 1, |task, sum| {
+        let (first, row) = (task % parts * PART, task / parts * n);
+        let at = row + first..row + n.min(first + PART);
+        // SAFETY: as above.
+        unsafe { enter(Dots { a: &a[at.clone()], b: &b[at.clone()], n: at.len(), y: sum }) };
+    });
+    for (y, sums) in y.iter_mut().zip(sums.chunks_exact(parts)) {
+        *y = T::from_f64(sums.iter().map(|v| v.to_f64()).sum());
+    }
+}
+
+/// Some sums of products of neighbours.
+struct Dots<'a, T> {
+    a: &'a [T],
+    b: &'a [T],
+    n: usize,
+    y: &'a mut [T],
+}
+
+impl<T: SimdReal> WithLanes<T> for Dots<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        for (i, y) in self.y.iter_mut().enumerate() {
+            let (a, b) = (&self.a[i * self.n..][..self.n], &self.b[i * self.n..][..self.n]);
+            let mut total = 0.0;
+            for from in (0..self.n).step_by(BLOCK) {
+                let at = from..self.n.min(from + BLOCK);
+                // SAFETY: inside `enter`.
+                unsafe {
+                    let mut sum = VectorAccumulator::new::<T, L>();
+                    vector_sums::dot::<T, L>(&a[at.clone()], &b[at], &mut sum);
+                    total += sum.total::<T, L>().to_f64();
+                }
+            }
+            *y = T::from_f64(total);
+        }
     }
 }
 

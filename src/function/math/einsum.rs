@@ -174,7 +174,8 @@ impl LabelledAxes {
             _ if x == [both, last, first].concat() => Some((true, last.len())),
             _ => None,
         };
-        let is_product = !summed.is_empty() || (!rows.is_empty() && !columns.is_empty());
+        let sides = [rows, columns].iter().filter(|axes| !axes.is_empty()).count();
+        let is_product = sides == 2 || sides == 1 && !summed.is_empty();
         let all = [both, rows, columns, &summed].concat();
         let is_once = all.iter().collect::<BTreeSet<_>>().len() == all.len();
         let ((turned_a, first_a), (turned_b, first_b)) = (place(a, rows, &summed)?, place(b, &summed, columns)?);
