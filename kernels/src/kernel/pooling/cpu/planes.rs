@@ -254,7 +254,8 @@ pub(super) fn max_backward_to<T: Real, I: WindowIndex>(
     if apart && output == Output::Write {
         return put_to_planes(gx, places, gy, [from, to]);
     }
-    let together = planes / PARTS * PARTS;
+    // Of small planes four take turns, of others four parts.
+    let together = if from < 16 * PARTS { planes / PARTS * PARTS } else { 0 };
     let (gx, rest) = gx.split_at_mut(together * to);
     add_to_planes(gx, places, gy, [together, from, to]);
     for (i, gx) in rest.chunks_exact_mut(to).enumerate() {
