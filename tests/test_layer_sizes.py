@@ -149,6 +149,16 @@ def test_embed(n: int, rows: int, width: int) -> None:
         np.testing.assert_allclose(w.g, want + start, rtol=1e-6, atol=1e-5)
 
 
+def backward(y: nn.Variable, x: nn.Variable, start: float) -> Array:
+    """Goes back from numbers, which it returns, to a gradient of x that is written, or added to `start`."""
+    gyd = numbers(*y.shape, seed=1)
+    x.g = start
+    if not start:
+        x.grad.zero()
+    y.backward(nn.NdArray.from_numpy_array(gyd))
+    return gyd
+
+
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [((3, 2), (2, 1), 1), ((17, 17), (2, 1), 1), ((2, 3), (3, 3), 0)])
 @pytest.mark.parametrize("start", [0.0, 0.5])
 def test_max_pooling(kernel: tuple[int, int], stride: tuple[int, int], pad: int, start: float) -> None:
@@ -157,11 +167,7 @@ def test_max_pooling(kernel: tuple[int, int], stride: tuple[int, int], pad: int,
     x = nn.Variable.from_numpy_array(xd, need_grad=True)
     y = F.max_pooling(x, kernel, stride=stride, pad=(pad, pad))
     y.forward()
-    gyd = numbers(*y.shape, seed=1)
-    x.g = start
-    if not start:
-        x.grad.zero()
-    y.backward(nn.NdArray.from_numpy_array(gyd))
+    gyd = backward(y, x, start)
     padded = np.pad(xd, [(0, 0), (0, 0), (pad, pad), (pad, pad)], constant_values=-np.inf)
     want, gx = np.zeros(y.shape), np.zeros_like(padded)
     for c, i, j in np.ndindex(*y.shape[1:]):
@@ -182,11 +188,7 @@ def test_max_pooling_of_many_planes(shape: tuple[int, ...], kernel: int, stride:
     x = nn.Variable.from_numpy_array(xd, need_grad=True)
     y = F.max_pooling(x, (kernel, kernel), stride=(stride, stride))
     y.forward()
-    gyd = numbers(*y.shape, seed=1)
-    x.g = start
-    if not start:
-        x.grad.zero()
-    y.backward(nn.NdArray.from_numpy_array(gyd))
+    gyd = backward(y, x, start)
     windows = np.lib.stride_tricks.sliding_window_view(xd, (kernel, kernel), (2, 3))[:, :, ::stride, ::stride]
     windows = windows.reshape(*windows.shape[:4], -1)
     np.testing.assert_array_equal(y.d, windows.max(-1))
