@@ -240,6 +240,31 @@ def test_any_equation(seed: int, strided: bool) -> None:
         holds(equation, F.einsum(*given, equation=equation), inputs, seed)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_any_equation_of_parts(seed: int) -> None:
+    """Of arrays that are parts of others, their axes in another order, or backwards."""
+    rng = np.random.RandomState(seed)
+    equation, shapes = drawn(rng)
+    terms, _, result = equation.partition("->")
+    inputs = [nn.Variable(tuple(n + 1 for n in shape)) for shape in shapes]
+    parts, arrays = [], []
+    for i, (x, shape) in enumerate(zip(inputs, shapes, strict=True)):
+        x.d = rng.randn(*x.shape)
+        part, array = x, np.asarray(x.d)
+        if shape:
+            part = F.slice(part, (0,) * len(shape), shape)
+            array = array[tuple(slice(n) for n in shape)]
+            if i % 2:
+                part, array = F.flip(part, range(len(shape))), np.flip(array)
+            part, array = F.transpose(part, range(len(shape))[::-1]), array.transpose()
+        parts.append(part)
+        arrays.append(array)
+    turned = ",".join(term[::-1] for term in terms.split(","))
+    y = F.einsum(*parts, equation=f"{turned}->{result}")
+    y.forward(clear_buffer=True)
+    np.testing.assert_allclose(y.d, by_numpy(f"{turned}->{result}", arrays), rtol=1e-4, atol=1e-5)
+
+
 def test_orders_of_the_axes_of_a_product() -> None:
     """Every order of the axes of both arrays and of the result, at sizes that take more than one tile."""
     sizes = {"b": 3, "h": 2, "q": 17, "k": 33, "d": 8}
