@@ -1,20 +1,17 @@
 //! Products of elements of arrays, summed over the axes that the result does not have: Einstein's convention, by matrix products.
 
-use super::batch_matmul::BatchMatmul;
-use super::matmul;
-use super::moves::Moves;
-use super::ops;
-use super::vector_sums::{self, VectorAccumulator};
-use crate::array::scratch::Scratch;
+mod dots;
+
 use crate::array::{AxisMap, Data, Output, Place, Strided, Walk};
 use crate::call::{Call, Run, View, ViewMut};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Formula;
-use crate::pool::tasks;
+use crate::kernel::batch_matmul::BatchMatmul;
+use crate::kernel::matmul;
+use crate::kernel::moves::Moves;
+use crate::kernel::ops;
 use crate::shape::Shape;
-use crate::simd::SimdReal;
-use crate::simd::lanes::{Lanes, WithLanes, enter};
 use crate::with_real;
 use std::sync::OnceLock;
 
@@ -52,7 +49,6 @@ enum EinsumStepKind {
 }
 
 /// A view of one of the arrays, with different numbers for its axes.
-#[derive(Clone)]
 struct EinsumArray {
     from: usize,
     view: Strided,
@@ -217,7 +213,7 @@ impl Einsum {
         let product = Formula::new(2, |v| vec![Some(&v[0] * &v[1])]);
         let mut call = Einsum { arrays, result, sizes, on_host: Vec::new(), on_gpu: OnceLock::new(), product };
         let views: Vec<Strided> = call.arrays.iter().map(|(shape, _)| Strided::dense(shape)).collect();
-        call.on_host = call.plan(&views.iter().collect::<Vec<_>>(), true);
+        call.on_host = call.plan(&views, true);
         call
     }
 
@@ -244,7 +240,7 @@ impl Einsum {
     }
 
     /// The steps for inputs that lie so; the last one makes the result.
-    fn plan(&self, views: &[&Strided], on_host: bool) -> Vec<EinsumStep> {
+    fn plan(&self, views: &[Strided], on_host: bool) -> Vec<EinsumStep> {
         let inputs = self.arrays.len();
         let mut plan = EinsumPlan { sizes: &self.sizes, inputs, steps: Vec::new(), on_host };
         // Of each number the last array that has it: with later ones there is no use for it.
@@ -253,7 +249,7 @@ impl Einsum {
             labels.iter().flatten().for_each(|&label| last[label] = i);
         }
         self.result.iter().for_each(|&label| last[label] = usize::MAX);
-        let mut y = self.array(0, views[0]);
+        let mut y = self.array(0, &views[0]);
         for (i, view) in views.iter().enumerate().skip(1) {
             let kept = |label: usize| last[label] > i;
             let b = self.array(i, view);
@@ -288,7 +284,7 @@ impl Einsum {
             }
             EinsumStepKind::Dots { from, n } => {
                 let [a, b] = from.map(|i| &made[i]);
-                with_real!(y.dtype(), T => dots(a.as_slice::<T>(), b.as_slice(), *n, y.as_mut_slice()));
+                with_real!(y.dtype(), T => dots::dots(a.as_slice::<T>(), b.as_slice(), *n, y.as_mut_slice()));
                 Ok(())
             }
         }
@@ -306,74 +302,16 @@ impl Einsum {
     }
 }
 
-/// Elements of both arrays that a task goes over.
-const PART: usize = 1 << 14;
-/// Products that are added up before their sum goes to the total: keeps the rounding error small.
-const BLOCK: usize = 1 << 10;
-
-/// For each number of y the sum of `n` products.
-fn dots<T: SimdReal>(a: &[T], b: &[T], n: usize, y: &mut [T]) {
-    if n <= PART {
-        let rows = PART / n.max(1);
-        return tasks::parts(y, rows, |task, y| {
-            let at = task * rows * n..(task * rows + y.len()) * n;
-            // SAFETY: nothing but slices.
-            unsafe { enter(Dots { a: &a[at.clone()], b: &b[at], n, y }) };
-        });
-    }
-    let parts = n.div_ceil(PART);
-    let mut sums = Scratch::filled(y.len() * parts, T::ZERO);
-    tasks::parts(&mut sums, 1, |task, sum| {
-        let (first, row) = (task % parts * PART, task / parts * n);
-        let at = row + first..row + n.min(first + PART);
-        // SAFETY: as above.
-        unsafe { enter(Dots { a: &a[at.clone()], b: &b[at.clone()], n: at.len(), y: sum }) };
-    });
-    for (y, sums) in y.iter_mut().zip(sums.chunks_exact(parts)) {
-        *y = T::from_f64(sums.iter().map(|v| v.to_f64()).sum());
-    }
-}
-
-/// Some sums of products of neighbours.
-struct Dots<'a, T> {
-    a: &'a [T],
-    b: &'a [T],
-    n: usize,
-    y: &'a mut [T],
-}
-
-impl<T: SimdReal> WithLanes<T> for Dots<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        for (i, y) in self.y.iter_mut().enumerate() {
-            let (a, b) = (&self.a[i * self.n..][..self.n], &self.b[i * self.n..][..self.n]);
-            let mut total = 0.0;
-            for from in (0..self.n).step_by(BLOCK) {
-                let at = from..self.n.min(from + BLOCK);
-                // SAFETY: inside `enter`.
-                unsafe {
-                    let mut sum = VectorAccumulator::new::<T, L>();
-                    vector_sums::dot::<T, L>(&a[at.clone()], &b[at], &mut sum);
-                    total += sum.total::<T, L>().to_f64();
-                }
-            }
-            *y = T::from_f64(total);
-        }
-    }
-}
-
 impl Call for Einsum {
     fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        let views: Vec<Strided> =
-            x.iter().map(|x| x.strides().cloned().unwrap_or_else(|| Strided::dense(x.shape))).collect();
-        let views: Vec<&Strided> = views.iter().collect();
-        let y = &y[0].data;
-        if let Place::Gpu(_) = y.place() {
-            return self.run(run, self.on_gpu.get_or_init(|| self.plan(&views, false)), x, y);
-        }
-        match x.iter().all(|x| x.strides().is_none()) {
-            true => self.run(run, &self.on_host, x, y),
-            false => self.run(run, &self.plan(&views, true), x, y),
+        let (y, is_dense) = (&y[0].data, x.iter().all(|x| x.strides().is_none()));
+        let views = || -> Vec<Strided> {
+            x.iter().map(|x| x.strides().cloned().unwrap_or_else(|| Strided::dense(x.shape))).collect()
+        };
+        match y.place() {
+            Place::Gpu(_) => self.run(run, self.on_gpu.get_or_init(|| self.plan(&views(), false)), x, y),
+            Place::Host if is_dense => self.run(run, &self.on_host, x, y),
+            Place::Host => self.run(run, &self.plan(&views(), true), x, y),
         }
     }
 
