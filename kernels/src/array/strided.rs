@@ -68,6 +68,11 @@ impl Strided {
         axes.all(|((&n, &stride), dense)| n <= 1 || stride == dense as isize)
     }
 
+    /// These are the array's elements from the first one on, in order.
+    pub fn is_dense(&self) -> bool {
+        self.first == 0 && self.is_contiguous()
+    }
+
     /// Reading it in order costs about what a copy would: it goes on through the array in one direction, in runs of whole cache
     /// lines, or all of it stays in a cache.
     pub fn reads_well(&self) -> bool {

@@ -5,7 +5,6 @@ use crate::function::{Function, Grad, Resolved};
 use crate::graph::Variable;
 use crate::{function, functions as f};
 use nnrs_kernels::error::{Error, Result};
-use nnrs_kernels::kernel::batch_matmul::BatchMatmul;
 use nnrs_kernels::kernel::einsum as kernel;
 use nnrs_kernels::shape::Shape;
 use std::collections::{BTreeSet, HashMap};
@@ -26,9 +25,6 @@ impl Function for Einsum {
         let labelled = LabelledAxes::of(x, &self.equation)?;
         let size = |label: &AxisLabel| labelled.sizes[label];
         let y = labelled.result.iter().map(size).collect::<Shape>().checked()?;
-        if let Some(call) = labelled.matrices(x, &y) {
-            return Ok(Resolved::one(y, call));
-        }
         let mut numbers: HashMap<AxisLabel, usize> = HashMap::new();
         let mut sizes = Vec::new();
         let mut number = |label: &AxisLabel| {
@@ -43,7 +39,11 @@ impl Function for Einsum {
             (shape.clone(), shape.iter().zip(labels).map(of).collect())
         };
         let arrays = x.iter().zip(&labelled.arrays).map(axes).collect();
-        Ok(Resolved::one(y, kernel::Einsum::new(arrays, result, sizes)))
+        let mut call = kernel::Einsum::new(arrays, result, sizes);
+        Ok(match call.take_product() {
+            Some(product) => Resolved::one(y, product),
+            None => Resolved::one(y, call),
+        })
     }
 
     /// What stands for an array is summed over the others and the result's gradient, repeated along what it alone has, and laid on its
@@ -158,34 +158,6 @@ impl LabelledAxes {
     /// Whether axis `axis` of array `i` is as long as its label says, and not stretched.
     fn is_whole(&self, i: usize, axis: usize, shape: &Shape) -> bool {
         shape[axis] == self.sizes[&self.arrays[i][axis]]
-    }
-
-    /// The matrix products that are all of it, where two arrays lie so already: these have a backward kernel.
-    fn matrices(&self, x: &[Shape], y: &Shape) -> Option<BatchMatmul> {
-        let [a, b] = &self.arrays[..] else { return None };
-        let whole = |i: usize| (0..x[i].ndim()).all(|axis| self.is_whole(i, axis, &x[i]));
-        let in_both = |label: &&AxisLabel| a.contains(label) && b.contains(label);
-        let lead = self.result.iter().take_while(in_both).count();
-        let (both, rest) = self.result.split_at(lead);
-        let (rows, columns) = rest.split_at(rest.iter().take_while(|label| a.contains(label)).count());
-        let summed: Vec<AxisLabel> = a.iter().copied().filter(|label| !self.result.contains(label)).collect();
-        let place = |x: &[AxisLabel], first: &[AxisLabel], last: &[AxisLabel]| match x {
-            _ if x == [both, first, last].concat() => Some((false, first.len())),
-            _ if x == [both, last, first].concat() => Some((true, last.len())),
-            _ => None,
-        };
-        let sides = [rows, columns].iter().filter(|axes| !axes.is_empty()).count();
-        let is_product = sides == 2 || sides == 1 && !summed.is_empty();
-        let all = [both, rows, columns, &summed].concat();
-        let is_once = all.iter().collect::<BTreeSet<_>>().len() == all.len();
-        let ((turned_a, first_a), (turned_b, first_b)) = (place(a, rows, &summed)?, place(b, &summed, columns)?);
-        let merged = |shape: &Shape, n: usize| -> Shape {
-            let sizes = [lead..lead + n, lead + n..shape.ndim()].map(|axes| shape[axes].iter().product());
-            shape[..lead].iter().copied().chain(sizes).collect()
-        };
-        let (a, b) = (merged(&x[0], first_a), merged(&x[1], first_b));
-        let call = || BatchMatmul::new([&a, &b], [turned_a, turned_b], &merged(y, rows.len()));
-        (is_product && is_once && whole(0) && whole(1)).then(call)
     }
 
     /// The gradient of array `i`.

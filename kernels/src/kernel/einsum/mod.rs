@@ -99,8 +99,7 @@ impl EinsumPlan<'_> {
         if gone.is_empty() {
             return x;
         }
-        let is_dense = x.view.first == 0 && x.view.is_contiguous();
-        let x = if is_dense { x } else { self.copied(&x, &[&left[..], &gone].concat()) };
+        let x = if x.view.is_dense() { x } else { self.copied(&x, &[&left[..], &gone].concat()) };
         let mask = x.labels.iter().map(|label| gone.contains(label)).collect();
         self.add(left, EinsumStepKind::Sum { from: x.from, shape: x.view.shape.clone(), mask })
     }
@@ -112,7 +111,7 @@ impl EinsumPlan<'_> {
         let merged = |view: &Strided, n: usize| merged(view, both.len(), n);
         for (order, n, transposed) in [(&there, first.len(), false), (&back, last.len(), true)] {
             let view = x.ordered(order);
-            if let Some(view) = merged(&view, n).filter(|_| view.first == 0 && view.is_contiguous()) {
+            if let Some(view) = merged(&view, n).filter(|_| view.is_dense()) {
                 return (x.from, view, transposed);
             }
         }
@@ -141,7 +140,7 @@ impl EinsumPlan<'_> {
         let labels = [&both[..], &rows, &columns].concat();
         if rows.is_empty() && columns.is_empty() && !summed.is_empty() {
             let order = [&both[..], &summed].concat();
-            let lies = |x: &EinsumArray| x.view.first == 0 && x.ordered(&order).is_contiguous();
+            let lies = |x: &EinsumArray| x.ordered(&order).is_dense();
             if self.on_host && lies(&a) && lies(&b) {
                 let n = self.shape(&summed).size();
                 return self.add(both, EinsumStepKind::Dots { from: [a.from, b.from], n });
@@ -217,6 +216,19 @@ impl Einsum {
         call
     }
 
+    /// Takes the matrix products that are all of it, where two arrays lie so already, to be used instead: these have a backward kernel.
+    pub fn take_product(&mut self) -> Option<BatchMatmul> {
+        let is_only = self.on_host.len() == 1;
+        let is_product = |step: &mut EinsumStep| match &step.kind {
+            EinsumStepKind::Matrices { from: [0, 1], views, .. } => is_only && views.iter().all(Strided::is_dense),
+            _ => false,
+        };
+        match self.on_host.pop_if(is_product)?.kind {
+            EinsumStepKind::Matrices { call, .. } => Some(*call),
+            _ => None,
+        }
+    }
+
     /// Input number `i`, which lies as `view` says, with each number once.
     fn array(&self, i: usize, view: &Strided) -> EinsumArray {
         let first = view.first;
@@ -273,7 +285,7 @@ impl Einsum {
             }
             EinsumStepKind::Matrices { from, views, y: shape, call } => {
                 let view = |i: usize| match &views[i] {
-                    v if v.first == 0 && v.is_contiguous() => Ok(View::new(&v.shape, made[from[i]].clone())),
+                    v if v.is_dense() => Ok(View::new(&v.shape, made[from[i]].clone())),
                     v => View::of(made[from[i]].clone(), v),
                 };
                 call.forward(run, &[view(0)?, view(1)?], &mut [ViewMut { shape, data: y }])
