@@ -68,6 +68,10 @@ soak-nnabla: .venv-test/.installed ## Run random programs on nnrs and on NNabla,
 bench: .venv/.installed ## Measure nnrs beside torch and NNabla (ARGS="--quick --case conv" for a part)
 	@.venv/bin/python benches/run.py $(ARGS)
 
+tune: tools ## Measure which kernels are faster on this processor, into kernels/src/tuned/table.rs (leave the machine alone meanwhile)
+	cargo bench --locked -p nnrs-kernels --bench tune
+	cargo fmt
+
 bench-page: .venv/.installed dist/.squeezed ## Measure everything, into docs/performance.md and README's table
 	@.venv/bin/python benches/run.py && .venv/bin/python benches/page.py
 

@@ -13,10 +13,9 @@ import nnrs as nn
 import nnrs.functions as F
 import nnrs.parametric_functions as PF
 import nnrs.solvers as S
-from nnrs import _core
+from nnrs import _composites, _core
 
-IN_PYTHON = ["fused_batch_normalization", "fused_convolution", "sync_batch_normalization"]
-FUNCTIONS = sorted({f["name"] for f in _core.registry()} | set(IN_PYTHON))
+FUNCTIONS = sorted({f["name"] for f in _core.registry()} | set(_composites.__all__))
 LAYERS = [name for name in PF.__all__ if name not in ("parametric_function_api", "LSTMCell")]
 SOLVERS = [s["name"] for s in _core.solver_registry()]
 

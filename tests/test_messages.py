@@ -120,6 +120,7 @@ CALLS = {
     "d": (lambda: setattr(var(3), "d", "abc"), "^Variable.d: argument 'value': .*numbers.*, got str 'abc'"),
     "g": (lambda: setattr(var(3), "g", None), "^Variable.g: argument 'value': .*numbers.*, got NoneType"),
     "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
+    "a matrix by a number": (lambda: var(2, 3) @ var(), "^__matmul__: argument 'other': expected .*1 axis or more.*\n  hint"),
     "reduce": (lambda: F.reduce(var(2, 3), op=np.ones(2)), "^reduce: argument 'op': .*'sum' or 'mean', got ndarray"),
 }
 VALUES = {
@@ -158,6 +159,21 @@ VALUES = {
     "shape of values": (lambda: setattr(var(3), "d", np.ones(2)), r"^Variable.d: .*\(3,\).*\(2,\)"),
     "huge parameter": (lambda: PF.affine(var(2, 3), 2**60), "fits into memory"),
     "empty kernel": (lambda: PF.convolution(var(1, 1, 3, 3), 4, (0, 0)), "^convolution: argument 'kernel'"),
+    "a result beyond memory": (
+        lambda: F.tile(var(2, 3), (2**62, 2**62)),
+        "^tile: argument 'reps': expected a size that fits into memory, got .*\n  inputs: x .*\n  hint: ",
+    ),
+    "a shape beyond memory": (lambda: F.rand(shape=(2**62, 2**62)), "^rand: argument 'shape': expected a size that"),
+    "inputs whose result is beyond memory": (
+        lambda: F.add2(var(2**40, 1), var(1, 2**40)),
+        "^add2: expected a size that fits into memory, got .*\n  inputs: .*\n  hint: ",
+    ),
+    "matrices that do not fit": (
+        lambda: var(2, 3) @ var(2, 3),
+        r"^__matmul__: argument 'other': expected size 3 at axis 0, got \(2, 3\)\n  hint: ",
+    ),
+    "stacks of matrices that do not fit": (lambda: var(5, 2, 3) @ var(5, 2, 3), "^__matmul__: .*size 3 at axis 1"),
+    "vectors that do not fit": (lambda: var(3) @ var(2), "^__matmul__: argument 'other': expected size 3 at axis 0"),
     "not a number": (lambda: F.arange(0, float("nan")), "^arange: argument 'stop': expected a finite number"),
     "no axis": (lambda: F.split(var(), 0), "^split: argument 'axis': the array has no axes"),
     "file without a kind": (lambda: nn.load_parameters("/etc/passwd"), "got a name without a kind"),

@@ -22,6 +22,7 @@ pub mod pool;
 pub mod random;
 pub mod simd;
 pub mod tile;
+pub mod tuned;
 
 pub use array::NdArray;
 pub use base::{dtype, error, fork, saved, shape, stack, switch};

@@ -62,6 +62,13 @@ def multi_head_attention(
     Raises:
         TypeError: For arguments of another type.
         ValueError: For shapes that do not fit, heads that do not divide the embeddings, or a dropout that is no share.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> query, key = nn.Variable((5, 2, 8)), nn.Variable((7, 2, 8))
+    >>> w = nn.Variable((8, 8))
+    >>> y, weights = F.multi_head_attention(query, key, key, 4, w, w, w, w)
+    >>> y.shape, weights.shape
+    ((5, 2, 8), (8, 5, 7))
     """
     given = locals().copy()
     for name, kind, expected in (("num_heads", Integral, "an int"), ("dropout", Real, "a number")):
@@ -104,9 +111,9 @@ def scaled_dot_product_attention(
         TypeError: For arguments of another type.
         ValueError: For shapes that do not fit, or a dropout that is no share.
 
-    >>> import nnrs as nn
+    >>> import nnrs as nn, nnrs.functions as F
     >>> x = nn.Variable.from_numpy_array([[0.0, 9.0], [9.0, 0.0]])
-    >>> y = scaled_dot_product_attention(x, x, x, is_causal=True)
+    >>> y = F.scaled_dot_product_attention(x, x, x, is_causal=True)
     >>> y.forward()
     >>> y.d.round(2).tolist()
     [[0.0, 9.0], [9.0, 0.0]]

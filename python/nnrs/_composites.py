@@ -88,6 +88,10 @@ def clip_by_value(x: A, min: A | float, max: A | float) -> A:
     Raises:
         TypeError: For bounds of another type.
         ValueError: For bounds of a shape that does not broadcast with x.
+
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> F.clip_by_value(nn.NdArray.from_numpy_array([-3, 0.5, 9]), -1, 2).data.tolist()
+    [-1.0, 0.5, 2.0]
     """
     from . import functions as F
 
@@ -110,9 +114,9 @@ def clip_by_norm(x: A, clip_norm: A | float, axis: int | Sequence[int] | None = 
         TypeError: For a norm of another type.
         ValueError: For a number that is not above 0, axes that x does not have.
 
-    >>> import nnrs as nn
-    >>> clip_by_norm(nn.NdArray.from_numpy_array(np.float32([3, 4])), 1.0).data.tolist()
-    [0.6000000238418579, 0.800000011920929]
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> F.clip_by_norm(nn.NdArray.from_numpy_array([3, 4]), 2.5).data.tolist()
+    [1.5, 2.0]
     """
     from . import functions as F
 
@@ -135,6 +139,12 @@ def reduce(x: A, op: str = "sum") -> A:
 
     Raises:
         TypeError, ValueError: For another `op`.
+
+    >>> import nnrs as nn, nnrs.functions as F, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     print(F.reduce(nn.NdArray.from_numpy_array([[1, 2], [3, 4]]), "mean").data)
+    2.5
     """
     from . import functions as F
 

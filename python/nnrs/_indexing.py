@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._core import NdArray, Variable
-from ._errors import ArgumentTypeError, GraphError, OutOfBoundsError, UnsupportedError, describe, message
+from ._errors import ArgumentTypeError, GraphError, OutOfBoundsError, ShapeError, UnsupportedError, describe, message
 from ._members import as_array, as_variable, replace
 
 
@@ -252,8 +252,14 @@ def matmul(a: Any, b: Any) -> Any:
         return NotImplemented
     if isinstance(a, NdArray) or isinstance(b, NdArray):  # computed at once, all steps of it
         a, b = as_array(a), as_array(b)
-    if a.ndim == 0 or b.ndim == 0:
-        raise ArgumentTypeError(message("__matmul__", None, "operands with 1 or more axes", f"{a.shape} and {b.shape}"))
+    for name, v in (("self", a), ("other", b)):
+        if v.ndim == 0:
+            hint = "* multiplies by a number"
+            raise ArgumentTypeError(message("__matmul__", name, "an array of 1 axis or more", "one of shape ()", hint))
+    axis = max(b.ndim - 2, 0)
+    if a.shape[-1] != b.shape[axis]:
+        hint = f"the last axis of {a.shape} is summed over"
+        raise ShapeError(message("__matmul__", "other", f"size {a.shape[-1]} at axis {axis}", b.shape, hint))
     if b.ndim == 1:
         rows = string.ascii_uppercase[: a.ndim - 1]
         return F.einsum(a, b, equation=f"{rows}i,i->{rows}")

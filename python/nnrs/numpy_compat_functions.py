@@ -30,7 +30,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
         TypeError: If something else is given.
         ValueError: If the sizes of the axes that are summed over differ, or out has another shape.
 
-    >>> dot(Variable((2, 3)), Variable((4, 3, 5))).shape
+    >>> import nnrs as nn, nnrs.functions as F
+    >>> F.dot(nn.Variable((2, 3)), nn.Variable((4, 3, 5))).shape
     (2, 4, 5)
     """
     for name, v in (("a", a), ("b", b)):

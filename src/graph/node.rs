@@ -657,9 +657,15 @@ pub(crate) fn resolve(f: &Arc<dyn Function>, inputs: &[VarRef], shapes: SmallVec
 
 fn resolve_shapes(f: &Arc<dyn Function>, x: SmallVec<[Shape; 2]>) -> Result<Setup> {
     x.iter().try_for_each(Shape::check)?;
-    let resolved = f.resolve(&x)?;
-    numbered(x, resolved, "resolve")
+    let resolved = f.resolve(&x).and_then(|resolved| numbered(x, resolved, "resolve"));
+    resolved.map_err(|e| {
+        let arguments = f.arguments();
+        e.too_large_by(arguments.iter().map(|a| a.0).find(|name| SIZE_ARGUMENTS.contains(name)))
+    })
 }
+
+/// Arguments that say how large a result is.
+const SIZE_ARGUMENTS: [&str; 4] = ["shape", "reps", "pad_width", "num"];
 
 /// `by`: the method of which this is the result.
 fn numbered(x: SmallVec<[Shape; 2]>, mut resolved: Resolved, by: &str) -> Result<Setup> {

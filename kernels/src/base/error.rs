@@ -226,6 +226,15 @@ impl Error {
         self
     }
 
+    /// The argument that makes a result larger than memory, if the error is about that and names none.
+    #[doc(hidden)]
+    pub fn too_large_by(mut self, arg: Option<&str>) -> Error {
+        if self.0.expected == super::shape::FITS && self.0.argument.is_none() {
+            self.0.argument = arg.map(str::to_string);
+        }
+        self
+    }
+
     /// All inputs with shapes and types; the engine fills it in.
     ///
     /// ```

@@ -167,10 +167,16 @@ impl Shape {
         let bytes = self.0.iter().try_fold(8usize, |n, &d| n.checked_mul(d.max(1)));
         match bytes {
             Some(n) if n <= isize::MAX as usize => Ok(()),
-            _ => Err(Error::new(ErrorKind::Shape, "a size that fits into memory").actual(self)),
+            _ => {
+                let hint = "an array of this shape has more bytes than there are addresses";
+                Err(Error::new(ErrorKind::Shape, FITS).actual(self).hint(hint))
+            }
         }
     }
 }
+
+/// What [`Shape::check`] expects.
+pub(super) const FITS: &str = "a size that fits into memory";
 
 fn product(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |n, &size| n.saturating_mul(size))

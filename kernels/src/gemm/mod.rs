@@ -255,6 +255,7 @@ impl<T: Real> GemmProduct<T> {
         let (area, each) = (self.m * self.n, self.k.div_ceil(parts));
         let mut sums = Scratch::filled(area * parts, T::ZERO);
         let base = sums.as_mut_ptr() as usize;
+        let is_thin = thin::reads_rows(&self.oriented()).is_some() && !few::is_deep(self);
         pool::run(parts, &|t| {
             let from = each * t;
             let mut p = GemmProduct { k: each.min(self.k.saturating_sub(from)), ..*self };
@@ -262,7 +263,7 @@ impl<T: Real> GemmProduct<T> {
             p.b.data = p.b.data.wrapping_offset(from as isize * p.b.rs);
             p.c = Dest { data: (base as *mut T).wrapping_add(t * area), rs: self.n as isize, cs: 1 };
             // SAFETY: the piece lies within the product; each task has its own sums.
-            unsafe { p.serial(Output::Write) }
+            unsafe { if is_thin { thin::run(p.oriented(), Output::Write, false) } else { p.serial(Output::Write) } }
         });
         for e in 0..area {
             let total = (0..parts).map(|t| sums[t * area + e]).fold(T::ZERO, |s, v| s + v);

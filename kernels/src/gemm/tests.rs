@@ -1,6 +1,7 @@
 //! Products against naive sums in f64.
 
 use super::*;
+use crate::tuned;
 
 fn noise<T: Real>(n: usize, seed: u64) -> Vec<T> {
     let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -54,6 +55,21 @@ fn products_of_all_shapes() {
         for t in 0..4 {
             check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 1, 1e-6);
             check::<f64>(m, n, k, t & 1 > 0, t & 2 > 0, 3, 1e-15);
+        }
+    }
+}
+
+unit_test!(each_way_of_thin_products);
+fn each_way_of_thin_products() {
+    for choice in [&tuned::ALWAYS, &tuned::NOWHERE] {
+        let _choice = tuned::ask(choice);
+        for m in [1, 2, 3, 5, 6] {
+            for (n, k) in [(1, 70), (7, 9), (40, 100), (300, 17), (600, 900), (90, 6000)] {
+                for t in 0..4 {
+                    check::<f32>(m, n, k, t & 1 > 0, t & 2 > 0, 1, 1e-6);
+                    check::<f32>(n, m, k, t & 1 > 0, t & 2 > 0, 2, 1e-6);
+                }
+            }
         }
     }
 }

@@ -7,10 +7,10 @@ use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::tuned;
 
-/// Rows that such a product has at most; and where B's rows lie in order: more of them are as fast in tiles.
-pub(super) const ROWS: usize = 5;
-const READ_ROWS: usize = 2;
+/// Rows that such a product has at most.
+pub(super) const ROWS: usize = tuned::THIN_ROWS[4];
 /// Columns of a task, at most, whose sums stay in the first-level cache; bytes of B that are worth a task.
 const COLUMNS: usize = 1024;
 pub(super) const BYTES: usize = 256 << 10;
@@ -26,14 +26,23 @@ pub(super) fn pays<T>(p: &GemmProduct<T>) -> bool {
 }
 
 /// Whether B's columns lie in order.
+fn has_columns<T>(p: &GemmProduct<T>) -> bool {
+    p.b.rs == 1 && p.b.cs >= 0
+}
+
 fn reads_columns<T>(p: &GemmProduct<T>) -> bool {
-    p.m <= ROWS && p.b.rs == 1 && p.b.cs >= 0
+    p.m <= ROWS && has_columns(p) && is_faster(p, 0)
 }
 
 /// The bytes of B, if it is read row by row.
 pub(super) fn reads_rows<T>(p: &GemmProduct<T>) -> Option<usize> {
-    let fits = p.m <= READ_ROWS && p.b.cs == 1 && p.c.cs == 1 && !reads_columns(p);
-    fits.then(|| p.k.saturating_mul(p.n).saturating_mul(size_of::<T>()))
+    let lies = p.m <= ROWS && p.b.cs == 1 && p.c.cs == 1 && !has_columns(p);
+    (lies && is_faster(p, 1)).then(|| p.k.saturating_mul(p.n).saturating_mul(size_of::<T>()))
+}
+
+fn is_faster<T>(p: &GemmProduct<T>, how: usize) -> bool {
+    let sizes = [&tuned::THIN_ROWS, &tuned::THIN_SIDES.map(|n| n * n)];
+    tuned::percent(&tuned::get().thin[how], sizes, [p.m, p.k.saturating_mul(p.n)]) < 100
 }
 
 /// C = A B, or +=, on all threads or the caller's alone.
@@ -42,7 +51,7 @@ pub(super) fn reads_rows<T>(p: &GemmProduct<T>) -> Option<usize> {
 /// As the methods of a product.
 pub(super) unsafe fn run<T: Real>(p: GemmProduct<T>, output: Output, shared: bool) {
     let bytes = p.k.saturating_mul(p.n).saturating_mul(size_of::<T>());
-    let tasks = if reads_columns(&p) { bytes / BYTES } else { 1 };
+    let tasks = if has_columns(&p) { bytes / BYTES } else { 1 };
     // Whole vectors, of any machine.
     let width = p.n.div_ceil(tasks.clamp(1, p.n.div_ceil(16))).min(COLUMNS).next_multiple_of(16);
     let part = |i: usize| p.tile(0, i * width, p.m, width.min(p.n - i * width));
@@ -59,7 +68,7 @@ struct Thin<T> {
 impl<T: Real> Choose<T> for Thin<T> {
     fn with<L: Lanes<T>>(self) {
         let Thin { p, output } = self;
-        if !reads_columns(&p) {
+        if !has_columns(&p) {
             scratch::with(p.m * p.n.next_multiple_of(L::N), |sums: &mut [T]| {
                 sums.fill(T::ZERO);
                 // SAFETY: L is what the machine has; `run`'s caller promised the rest.

@@ -6,13 +6,13 @@ use crate::array::{Output, scratch};
 use crate::dtype::Real;
 use crate::gemm::{Mat, MatMut, matmul};
 use crate::pool::tasks::{SendPtr, share};
+use crate::tuned;
 use std::ops::Range;
 
 /// Points of all images, at most, and images: each is a product of its own.
 const POINTS: usize = 1 << 8;
 const IMAGES: usize = 4;
-/// Weights, at least, and channels that are made.
-const WEIGHTS: usize = 1 << 14;
+/// Channels that are made, at least.
 const MADE: usize = 16;
 
 /// Channels that the gradient of x is made of, at least, and that it has at most: more of them fill vectors.
@@ -22,7 +22,12 @@ const FEW: usize = 32;
 /// Whether a convolution is one of these.
 pub(super) fn suits(c: &Conv) -> bool {
     let (each, made) = (c.in_channels / c.group, c.out_channels / c.group);
-    has_few_points(c) && made >= MADE && made * each * taps(c) >= WEIGHTS
+    has_few_points(c) && made >= MADE && {
+        let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
+        let points = tuned::COLUMNS_SIDES.map(|n| n * n);
+        let at = [made * each * taps(c), c.batch * c.output().iter().product::<usize>()];
+        tuned::percent(&tuned::get().columns, [&weights, &points], at) < 100
+    }
 }
 
 /// Whether the gradient of x is.

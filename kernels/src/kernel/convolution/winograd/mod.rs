@@ -18,6 +18,7 @@ use crate::array::scratch;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
+use crate::tuned;
 pub(crate) use choice::{data, data_suits, forward, weight};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
@@ -25,10 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use transform::{AREA, OUT, SIDE, TAPS};
 pub(crate) use weight::WinogradWeight;
 
-/// Channels that are summed, and made, at least: below, the transforms cost more than the products save.
-const CHANNELS: usize = 32;
-/// Tiles of all images, at least: fewer are not worth the transform of the weights.
-const ALL_TILES: usize = 8;
 /// Bytes of a block's transformed inputs, at most where that is enough for some rows of tiles.
 const INPUTS: usize = 512 << 10;
 /// Tiles of a block, at least.
@@ -70,38 +67,49 @@ impl Strides {
     }
 }
 
-/// Whether a convolution is one that this can do, and does faster from `all_tiles` tiles on.
-fn suits(c: &Conv, all_tiles: usize) -> bool {
+/// What is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WinogradPass {
+    Forward,
+    Data,
+    Weight,
+}
+
+/// Whether a convolution is one that this can do, and does faster.
+fn suits(c: &Conv, pass: WinogradPass) -> bool {
     let out = c.output();
     let plain = c.kernel == [1, 3, 3] && c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
-    let least = (c.in_channels / c.group).min(c.out_channels / c.group);
+    let channels = (c.in_channels / c.group).min(c.out_channels / c.group);
     plain
         && c.pad[1] < TAPS
         && c.pad[2] < TAPS
-        && least >= CHANNELS
-        && pays(c.batch, [out[1], out[2]], all_tiles)
-        && pays(c.batch, [c.input[1], c.input[2]], all_tiles)
+        && pays(pass, channels, c.batch, [out[1], out[2]])
+        && pays(pass, channels, c.batch, [c.input[1], c.input[2]])
 }
 
-/// Whether tiles are many enough, and fill an image well enough.
-fn pays(batch: usize, [h, w]: [usize; 2], all_tiles: usize) -> bool {
+/// Whether it was measured to take at most nine tenths of the time: it rounds more, which less would not be worth. Tiles are computed
+/// whole, however many of their points are in the image.
+fn pays(pass: WinogradPass, channels: usize, batch: usize, [h, w]: [usize; 2]) -> bool {
     let tiles = h.div_ceil(OUT) * w.div_ceil(OUT);
-    batch * tiles >= all_tiles && h * w * TAPS * TAPS * 5 >= tiles * AREA * 9
+    let all_tiles = tuned::WINOGRAD_SIDES.map(|side| side.div_ceil(OUT) * side.div_ceil(OUT));
+    let sizes = [&tuned::WINOGRAD_CHANNELS, &all_tiles];
+    let percent = tuned::percent(&tuned::get().winograd[pass as usize], sizes, [channels, batch * tiles]);
+    percent * tiles * OUT * OUT < 90 * h * w
 }
 
 impl WinogradSizes {
     /// Of the convolution itself, if it is to be done so.
     pub(crate) fn forward(c: &Conv) -> Option<WinogradSizes> {
-        WinogradSizes::of(c, ALL_TILES)
+        WinogradSizes::of(c, WinogradPass::Forward)
     }
 
-    /// The same for the gradient of the weight: it is not transformed before, so any number of tiles will do.
+    /// The same for the gradient of the weight.
     pub(crate) fn weight(c: &Conv) -> Option<WinogradSizes> {
-        WinogradSizes::of(c, 1)
+        WinogradSizes::of(c, WinogradPass::Weight)
     }
 
-    fn of(c: &Conv, all_tiles: usize) -> Option<WinogradSizes> {
-        suits(c, all_tiles).then(|| {
+    fn of(c: &Conv, pass: WinogradPass) -> Option<WinogradSizes> {
+        suits(c, pass).then(|| {
             let (out, each) = (c.output(), c.in_channels / c.group);
             let (input, output) = ([c.input[1], c.input[2]], [out[1], out[2]]);
             WinogradSizes {
@@ -121,7 +129,7 @@ impl WinogradSizes {
 
     /// Of the gradient of x: the convolution of gy with the kernels turned, between the channels swapped.
     pub(crate) fn data(c: &Conv) -> Option<WinogradSizes> {
-        WinogradSizes::forward(c).map(|f| WinogradSizes {
+        WinogradSizes::of(c, WinogradPass::Data).map(|f| WinogradSizes {
             channels: f.lanes,
             lanes: f.channels,
             input: f.output,

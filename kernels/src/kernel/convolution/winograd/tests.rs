@@ -3,6 +3,7 @@
 use super::WinogradSizes;
 use crate::array::Output;
 use crate::kernel::convolution::cpu::{ChannelOrder, Conv};
+use crate::tuned;
 
 /// The bounds on errors that docs/performance.md states, in parts of the output's root of the mean square.
 const RMS: f64 = 2e-6;
@@ -70,6 +71,7 @@ fn operands(c: &Conv) -> [Vec<f32>; 4] {
 
 unit_test!(sizes_paddings_groups_and_orders);
 fn sizes_paddings_groups_and_orders() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
     for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
         for case in [
             (10, 1, 32, 32, 8, 8, [1, 1]),
@@ -92,6 +94,7 @@ fn sizes_paddings_groups_and_orders() {
 
 unit_test!(errors_keep_their_bounds);
 fn errors_keep_their_bounds() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
     for channels in [32, 64, 256] {
         let c = conv((1, 1, channels, 64, 28, 28, [1, 1]), ChannelOrder::ChannelFirst);
         let [x, w, gy, b] = operands(&c);
@@ -107,6 +110,7 @@ fn errors_keep_their_bounds() {
 
 unit_test!(what_is_not_finite_stays_in_its_sums);
 fn what_is_not_finite_stays_in_its_sums() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
     let c = conv((6, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, b] = operands(&c);
     x[5 * 12 + 5] = f32::INFINITY;
@@ -125,6 +129,7 @@ fn what_is_not_finite_stays_in_its_sums() {
 
 unit_test!(gradients_of_weights_are_added);
 fn gradients_of_weights_are_added() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
     let c = conv((9, 2, 64, 80, 15, 13, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, _] = operands(&c);
     for round in 0..2 {
@@ -142,6 +147,7 @@ fn gradients_of_weights_are_added() {
 
 unit_test!(threads_and_batches_change_no_bit);
 fn threads_and_batches_change_no_bit() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
     let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
     let [x, w, gy, _] = operands(&c);
     let before = crate::pool::num_threads();

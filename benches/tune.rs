@@ -1,0 +1,210 @@
+//! `make tune`: measures which of two kernels is faster at which sizes, for each instruction set of this processor, on one thread,
+//! and writes the rows into kernels/src/tuned/table.rs. Rows of other processors stay; those for any processor are made of all.
+
+use nnrs_kernels::array::Output;
+use nnrs_kernels::gemm::{Mat, MatMut, matmul};
+use nnrs_kernels::kernel::convolution::cpu::{ChannelOrder, Conv};
+use nnrs_kernels::simd::{Isa, isa};
+use nnrs_kernels::tuned::{
+    self, ALWAYS, COLUMNS_CHANNELS, COLUMNS_SIDES, NEVER, NOWHERE, Percents, THIN_ROWS, THIN_SIDES, Tuning,
+};
+use std::process::Command;
+use std::time::Instant;
+
+/// Seconds that one kernel is measured for at a time, and how often in turn with the other.
+const SECONDS: f64 = 0.012;
+const ROUNDS: usize = 7;
+
+/// What a processor without a row is given: the worst of all measured ones, and so much more.
+const CAUTION: f64 = 1.25;
+
+/// Seconds of one call.
+fn seconds(f: &mut impl FnMut()) -> f64 {
+    let (start, mut calls) = (Instant::now(), 0);
+    while calls == 0 || start.elapsed().as_secs_f64() < SECONDS {
+        f();
+        calls += 1;
+    }
+    start.elapsed().as_secs_f64() / calls as f64
+}
+
+/// The time of `f` with one choice as a share of that with another; the best of some in turn.
+fn share(choices: [&'static Tuning; 2], mut f: impl FnMut()) -> f64 {
+    let mut best = [f64::MAX; 2];
+    for round in 0..2 * ROUNDS + 2 {
+        let which = round % 2;
+        let _choice = tuned::ask(choices[which]);
+        let time = seconds(&mut f);
+        if round > 1 {
+            best[which] = best[which].min(time);
+        }
+    }
+    best[0] / best[1]
+}
+
+fn percent(share: f64) -> u8 {
+    (share * 100.0).ceil().min(f64::from(NEVER)) as u8
+}
+
+fn noise(n: usize) -> Vec<f32> {
+    (0..n).map(|i| ((i * 7919 + 13) % 1009) as f32 / 1009.0 - 0.5).collect()
+}
+
+/// A 3x3 convolution of one image.
+fn conv(channels: usize, side: usize, stride: usize) -> Conv {
+    Conv {
+        batch: 1,
+        group: 1,
+        in_channels: channels,
+        out_channels: channels,
+        input: [1, side, side],
+        kernel: [1, 3, 3],
+        stride: [1, stride, stride],
+        pad: [0, 1, 1],
+        dilation: [1; 3],
+        layout: ChannelOrder::ChannelFirst,
+    }
+}
+
+/// With columns where these are the faster ones.
+fn winograd(columns: Percents) -> [Percents; 3] {
+    let choices = [&ALWAYS, &NOWHERE].map(|all| -> &Tuning {
+        Box::leak(Box::new(Tuning { processor: "", isa: all.isa, winograd: all.winograd, columns, thin: all.thin }))
+    });
+    let mut found = [[[0; 5]; 5]; 3];
+    for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
+        for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
+            let c = conv(channels, side, 1);
+            let (x, w, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
+            let (mut y, mut gx, mut gw) = (gy.clone(), x.clone(), w.clone());
+            let shares = [
+                share(choices, || c.forward(&x, &w, None, &mut y)),
+                share(choices, || c.backward_data(&gy, &w, &mut gx, Output::Write)),
+                share(choices, || c.backward_weight(&gy, &x, &mut gw, Output::Write)),
+            ];
+            // The time is that of the tiles, and the table is for tiles of which all points are wanted.
+            let tiles = side.div_ceil(4) * 4;
+            let wanted = (side * side) as f64 / (tiles * tiles) as f64;
+            (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass] * wanted));
+        }
+    }
+    found
+}
+
+fn columns() -> Percents {
+    COLUMNS_CHANNELS.map(|channels| {
+        COLUMNS_SIDES.map(|side| {
+            let c = conv(channels, 2 * side, 2);
+            let (x, w, mut y) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
+            percent(share([&ALWAYS, &NOWHERE], || c.forward(&x, &w, None, &mut y)))
+        })
+    })
+}
+
+fn thin() -> [Percents; 2] {
+    [true, false].map(|is_turned| {
+        THIN_ROWS.map(|rows| {
+            THIN_SIDES.map(|n| {
+                let (a, b, mut c) = (noise(rows * n), noise(n * n), noise(rows * n));
+                let b = Mat::new(&b, n, n);
+                let b = if is_turned { b.t() } else { b };
+                let product = || matmul(Mat::new(&a, rows, n), b, MatMut::new(&mut c, rows, n), Output::Write);
+                percent(share([&ALWAYS, &NOWHERE], product))
+            })
+        })
+    })
+}
+
+/// A row of the table.
+struct TuningRow {
+    processor: String,
+    isa: Isa,
+    winograd: [Percents; 3],
+    columns: Percents,
+    thin: [Percents; 2],
+}
+
+impl TuningRow {
+    fn of(row: &Tuning) -> TuningRow {
+        let Tuning { processor, isa, winograd, columns, thin } = *row;
+        TuningRow { processor: processor.to_string(), isa, winograd, columns, thin }
+    }
+
+    fn measured() -> TuningRow {
+        nnrs_kernels::pool::set_num_threads(1);
+        let (thin, columns) = (thin(), columns());
+        TuningRow { processor: tuned::processor(), isa: isa(), winograd: winograd(columns), columns, thin }
+    }
+
+    /// For any processor, from all that were measured.
+    fn for_any(rows: &[TuningRow], isa: Isa) -> TuningRow {
+        let rows: Vec<&TuningRow> = rows.iter().filter(|row| row.isa == isa).collect();
+        let careful = |of: &dyn Fn(&TuningRow) -> u8| {
+            let worst = rows.iter().map(|row| of(row)).max().unwrap_or(NEVER);
+            percent(f64::from(worst) / 100.0 * CAUTION)
+        };
+        let table = |of: &dyn Fn(&TuningRow) -> &Percents| -> Percents {
+            std::array::from_fn(|i| std::array::from_fn(|j| careful(&|row| of(row)[i][j])))
+        };
+        TuningRow {
+            processor: String::new(),
+            isa,
+            winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
+            columns: table(&|row| &row.columns),
+            thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
+        }
+    }
+
+    /// As Rust.
+    fn text(&self) -> String {
+        let TuningRow { processor, isa, winograd, columns, thin } = self;
+        format!(
+            "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, thin: {thin:?} }},\n"
+        )
+    }
+
+    /// As numbers, between this process and those that measure an instruction set.
+    fn numbers(&self) -> String {
+        let tables = self.winograd.iter().chain([&self.columns]).chain(&self.thin);
+        tables.flatten().flatten().map(|n| format!("{n} ")).collect()
+    }
+
+    fn from_numbers(isa: Isa, text: &str) -> TuningRow {
+        let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
+        let table =
+            |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
+        let (winograd, thin) = ([0, 1, 2].map(table), [4, 5].map(table));
+        TuningRow { processor: tuned::processor(), isa, winograd, columns: table(3), thin }
+    }
+}
+
+fn main() {
+    if std::env::var("NNRS_TUNE_ONE").is_ok() {
+        println!("{}", TuningRow::measured().numbers());
+        return;
+    }
+    let mut rows: Vec<TuningRow> = tuned::ROWS.iter().filter(|r| !r.processor.is_empty()).map(TuningRow::of).collect();
+    for (isa, name) in [(Isa::Avx512, "avx512"), (Isa::Avx2, "avx2"), (Isa::Portable, "portable")] {
+        if isa > nnrs_kernels::simd::isa() {
+            continue;
+        }
+        println!("{} with {name} ...", tuned::processor());
+        let me = std::env::current_exe().expect("a program");
+        let told = [("NNRS_SIMD", name), ("NNRS_TUNE_ONE", "1")];
+        let run = Command::new(me).envs(told).output().expect("the program runs once more");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let row = TuningRow::from_numbers(isa, &String::from_utf8_lossy(&run.stdout));
+        rows.retain(|old| (&old.processor, old.isa) != (&row.processor, isa));
+        rows.push(row);
+    }
+    let any: Vec<TuningRow> =
+        [Isa::Avx512, Isa::Avx2, Isa::Portable].map(|isa| TuningRow::for_any(&rows, isa)).into_iter().collect();
+    rows.sort_by(|a, b| (&a.processor, b.isa).cmp(&(&b.processor, a.isa)));
+    let rows: String = rows.iter().chain(&any).map(TuningRow::text).collect();
+    let text = format!(
+        "//! Written by `make tune`: do not edit.\n\nuse super::Tuning;\nuse crate::simd::Isa;\n\npub static ROWS: &[Tuning] = &[\n{rows}];\n"
+    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tuned/table.rs");
+    std::fs::write(path, text).expect("the table can be written");
+    println!("Written: {path}");
+}

@@ -1,0 +1,160 @@
+//! Which of two kernels is faster at which sizes. `make tune` measures it (`benches/tune.rs`) and writes `table.rs`, which has a row for
+//! each instruction set of each family of processors; those that nobody has measured take a row of their own, which asks for more.
+//! What is chosen follows from sizes, never from the number of threads.
+
+mod table;
+
+use crate::simd::{Isa, isa};
+use crate::switch::Switch;
+use std::cell::Cell;
+use std::sync::OnceLock;
+pub use table::ROWS;
+
+/// The time of a kernel in percent of another's, at five sizes (rows) and five sizes (columns): each place stands for the sizes up to the
+/// next one's. 255 is for more, and for smaller sizes than the first.
+pub type Percents = [[u8; 5]; 5];
+
+/// A kernel that is never used.
+pub const NEVER: u8 = 255;
+
+/// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured.
+pub const WINOGRAD_CHANNELS: [usize; 5] = [16, 32, 64, 128, 256];
+pub const WINOGRAD_SIDES: [usize; 5] = [4, 7, 14, 28, 56];
+
+/// Channels of 3x3 kernels and sides of results, at which windows laid out as columns were.
+pub const COLUMNS_CHANNELS: [usize; 5] = [24, 48, 96, 192, 384];
+pub const COLUMNS_SIDES: [usize; 5] = [1, 2, 4, 8, 14];
+
+/// Rows of a product, all that there are loops for, and sides of the other matrix, at which reading that as it lies was.
+pub const THIN_ROWS: [usize; 5] = [1, 2, 3, 4, 5];
+pub const THIN_SIDES: [usize; 5] = [8, 64, 256, 1024, 2048];
+
+/// What was measured on one family of processors with one instruction set.
+pub struct Tuning {
+    /// See [`processor`]; empty for all that have no row.
+    pub processor: &'static str,
+    pub isa: Isa,
+    /// Winograd's way beside the direct one, for the result, the gradient of the image and that of the weights, by channels and tiles,
+    /// all of whose points are wanted.
+    pub winograd: [Percents; 3],
+    /// Columns beside bands of images, by weights and points.
+    pub columns: Percents,
+    /// Products of few rows that read the other matrix as it lies beside those that pack it, by rows and numbers of that: where its columns
+    /// are in order, and where its rows are.
+    pub thin: [Percents; 2],
+}
+
+impl Tuning {
+    /// The same for each size.
+    const fn constant(percent: u8) -> Tuning {
+        let all = [[percent; 5]; 5];
+        Tuning { processor: "", isa: Isa::Portable, winograd: [all; 3], columns: all, thin: [all; 2] }
+    }
+}
+
+/// To measure: what is chosen everywhere from the first sizes on, or nowhere.
+pub static ALWAYS: Tuning = Tuning::constant(0);
+pub static NOWHERE: Tuning = Tuning::constant(NEVER);
+
+/// The percent at two sizes, of which the table has those from the first ones on.
+pub fn percent(of: &Percents, sizes: [&[usize; 5]; 2], at: [usize; 2]) -> usize {
+    let place = |i: usize| sizes[i].iter().rposition(|&size| size <= at[i]);
+    let found = place(0).zip(place(1)).map_or(NEVER, |(row, column)| of[row][column]);
+    usize::from(found)
+}
+
+thread_local! {
+    static ASKED: Cell<Option<&'static Tuning>> = const { Cell::new(None) };
+}
+
+/// Other choices on this thread, while it is there.
+pub struct TuningAsked(Option<&'static Tuning>);
+
+#[must_use]
+pub fn ask(tuning: &'static Tuning) -> TuningAsked {
+    TuningAsked(ASKED.replace(Some(tuning)))
+}
+
+impl Drop for TuningAsked {
+    fn drop(&mut self) {
+        ASKED.set(self.0);
+    }
+}
+
+/// What holds for this processor; with NNRS_TUNED=0 for any one that has its instruction set.
+#[inline]
+pub fn get() -> &'static Tuning {
+    static FOUND: OnceLock<&Tuning> = OnceLock::new();
+    ASKED.get().unwrap_or_else(|| FOUND.get_or_init(find))
+}
+
+#[cold]
+fn find() -> &'static Tuning {
+    static TUNED: Switch = Switch::new("NNRS_TUNED", true);
+    let row = |processor: &str| ROWS.iter().find(|row| row.isa == isa() && row.processor == processor);
+    let own = if TUNED.get() { row(&processor()) } else { None };
+    own.or_else(|| row("")).expect("each instruction set has a row")
+}
+
+/// Maker and family of the processor; of Intel's, which are one family, the model too. Empty where there is no way to know.
+#[cfg(target_arch = "x86_64")]
+pub fn processor() -> String {
+    use std::arch::x86_64::__cpuid;
+    let maker = __cpuid(0);
+    let maker: Vec<u8> = [maker.ebx, maker.edx, maker.ecx].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let maker = String::from_utf8_lossy(&maker).into_owned();
+    let word = __cpuid(1).eax;
+    let family = (word >> 8 & 15) + if word >> 8 & 15 == 15 { word >> 20 & 255 } else { 0 };
+    let model = (word >> 4 & 15) + (word >> 16 & 15) * 16;
+    if family == 6 { format!("{maker} {family} {model}") } else { format!("{maker} {family}") }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub fn processor() -> String {
+    String::new()
+}
+
+#[cfg(feature = "emulate")]
+mod tests {
+    use super::*;
+
+    unit_test!(each_instruction_set_has_a_row_for_any_processor);
+    fn each_instruction_set_has_a_row_for_any_processor() {
+        for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+            let any = ROWS.iter().filter(|row| row.isa == isa && row.processor.is_empty());
+            assert_eq!(any.count(), 1, "{isa:?}");
+        }
+        let names: std::collections::BTreeSet<_> = ROWS.iter().map(|row| (row.processor, row.isa as u8)).collect();
+        assert_eq!(names.len(), ROWS.len(), "each row once");
+    }
+
+    unit_test!(a_size_takes_the_place_of_the_next_smaller_one);
+    fn a_size_takes_the_place_of_the_next_smaller_one() {
+        let mut table = [[7; 5]; 5];
+        table[1][2] = 40;
+        let sizes = [&[16, 32, 64, 128, 256], &[1, 4, 16, 49, 196]];
+        for (at, want) in
+            [([32, 16], 40), ([63, 48], 40), ([64, 16], 7), ([32, 49], 7), ([15, 16], 255), ([32, 0], 255)]
+        {
+            assert_eq!(percent(&table, sizes, at), want, "{at:?}");
+        }
+        assert_eq!(percent(&table, sizes, [1 << 40, 1 << 40]), 7);
+    }
+
+    unit_test!(others_are_asked_on_one_thread_only);
+    fn others_are_asked_on_one_thread_only() {
+        let own = get() as *const Tuning as usize;
+        {
+            let _all = ask(&ALWAYS);
+            assert!(std::ptr::eq(get(), &ALWAYS));
+            {
+                let _none = ask(&NOWHERE);
+                assert!(std::ptr::eq(get(), &NOWHERE));
+            }
+            assert!(std::ptr::eq(get(), &ALWAYS));
+            let there = std::thread::spawn(|| get() as *const Tuning as usize).join();
+            assert_eq!(there.expect("no panic"), own);
+        }
+        assert_eq!(get() as *const Tuning as usize, own);
+    }
+}
