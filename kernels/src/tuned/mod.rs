@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 pub use table::ROWS;
 
-/// The time of a kernel in percent of another's, at five sizes (rows) and five sizes (columns): each place stands for the sizes up to the
-/// next one's. 255 is for more, and for smaller sizes than the first.
+/// The time of a kernel in percent of another's, at five sizes (rows) and five sizes (columns): each place stands for the sizes around it.
+/// 255 is for more, and for smaller sizes than the first.
 pub type Percents = [[u8; 5]; 5];
 
 /// A kernel that is never used.
@@ -27,7 +27,7 @@ pub const COLUMNS_SIDES: [usize; 5] = [1, 2, 4, 8, 14];
 
 /// Rows of a product, all that there are loops for, and sides of the other matrix, at which reading that as it lies was.
 pub const THIN_ROWS: [usize; 5] = [1, 2, 3, 4, 5];
-pub const THIN_SIDES: [usize; 5] = [8, 64, 256, 1024, 2048];
+pub const THIN_SIDES: [usize; 5] = [32, 256, 640, 1024, 2048];
 
 /// What was measured on one family of processors with one instruction set.
 pub struct Tuning {
@@ -56,11 +56,14 @@ impl Tuning {
 pub static ALWAYS: Tuning = Tuning::constant(0);
 pub static NOWHERE: Tuning = Tuning::constant(NEVER);
 
-/// The percent at two sizes, of which the table has those from the first ones on.
+/// The percent at two sizes: that of the nearest ones, by ratio.
 pub fn percent(of: &Percents, sizes: [&[usize; 5]; 2], at: [usize; 2]) -> usize {
-    let place = |i: usize| sizes[i].iter().rposition(|&size| size <= at[i]);
-    let found = place(0).zip(place(1)).map_or(NEVER, |(row, column)| of[row][column]);
-    usize::from(found)
+    let place = |sizes: &[usize; 5], at: usize| {
+        let is_near = |i: usize| i == 0 || at.saturating_mul(at) >= sizes[i - 1] * sizes[i];
+        (0..5).rfind(|&i| is_near(i)).filter(|_| at >= sizes[0])
+    };
+    let found = place(sizes[0], at[0]).zip(place(sizes[1], at[1]));
+    usize::from(found.map_or(NEVER, |(row, column)| of[row][column]))
 }
 
 thread_local! {
@@ -128,14 +131,22 @@ mod tests {
         assert_eq!(names.len(), ROWS.len(), "each row once");
     }
 
-    unit_test!(a_size_takes_the_place_of_the_next_smaller_one);
-    fn a_size_takes_the_place_of_the_next_smaller_one() {
+    unit_test!(a_size_takes_the_nearest_place);
+    fn a_size_takes_the_nearest_place() {
         let mut table = [[7; 5]; 5];
         table[1][2] = 40;
         let sizes = [&[16, 32, 64, 128, 256], &[1, 4, 16, 49, 196]];
-        for (at, want) in
-            [([32, 16], 40), ([63, 48], 40), ([64, 16], 7), ([32, 49], 7), ([15, 16], 255), ([32, 0], 255)]
-        {
+        for (at, want) in [
+            ([32, 16], 40),
+            ([23, 8], 40),
+            ([45, 27], 40),
+            ([22, 16], 7),
+            ([46, 16], 7),
+            ([32, 7], 7),
+            ([32, 29], 7),
+            ([15, 16], 255),
+            ([32, 0], 255),
+        ] {
             assert_eq!(percent(&table, sizes, at), want, "{at:?}");
         }
         assert_eq!(percent(&table, sizes, [1 << 40, 1 << 40]), 7);
