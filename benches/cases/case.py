@@ -75,10 +75,10 @@ class Case:
     nabla: Callable[[Kit], Step]
     torch: Callable[[], Step] | None
     limits: dict[str, float | tuple[float, float]] = field(default_factory=dict)
-    share: float = 0
     operators: int = 1  # in one step: the table shows time per operator
     flops: float = 0  # additions and multiplications of one step, counted directly
     moved: float = 0  # bytes that one step has to read and write at least
+    share: float = 0
 
 
 @dataclass
