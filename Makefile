@@ -28,7 +28,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md \
   $(shell find src kernels cuda python -type f -not -name '*.so' -not -path '*/__pycache__/*' 2>/dev/null)
 
 .PHONY: help demo test soak bench wheel fmt clean generate tools lint lint-rust lint-plain lint-python build-rust test-rust test-python test-gpu
-.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration bench-distributed
+.PHONY: gpu-check gpu-bundle races soak-nnabla bench-against bench-page bench-functions bench-migration bench-distributed tune
 .PHONY: test-all memcheck
 
 help: ## Show this list

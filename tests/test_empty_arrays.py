@@ -181,3 +181,20 @@ def test_matrices_without_elements(name, shape):
     wanted = {"batch_det": np.linalg.det, "batch_logdet": lambda a: np.linalg.slogdet(a)[1]}.get(name, lambda a: a)
     np.testing.assert_array_equal(y.d, wanted(np.zeros(shape)))
     assert x.g.shape == shape
+
+
+def test_convolutions_over_no_channels() -> None:
+    bias = nn.Variable.from_numpy_array(np.float32([1, 2, 3, 4]))
+    y = F.convolution(nn.Variable((1, 0, 8, 8)), nn.Variable((4, 0, 3, 3)), bias, pad=(1, 1))
+    y.forward()
+    assert np.array_equal(y.d, np.broadcast_to(bias.d.reshape(4, 1, 1), (1, 4, 8, 8)))
+    x = nn.Variable((1, 4, 8, 8), need_grad=True)
+    x.d, x.g = 1, 7
+    y = F.convolution(x, nn.Variable((0, 4, 3, 3)), pad=(1, 1))
+    y.forward()
+    x.grad.zero()
+    y.backward()
+    assert not x.g.any()
+    y = F.deconvolution(nn.Variable((2, 4, 8, 8)), nn.Variable((4, 0, 3, 3)))
+    y.forward()
+    assert y.d.shape == (2, 0, 10, 10)

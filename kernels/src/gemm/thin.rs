@@ -40,9 +40,12 @@ pub(super) fn reads_rows<T>(p: &GemmProduct<T>) -> Option<usize> {
     (lies && is_faster(p, 1)).then(|| p.k.saturating_mul(p.n).saturating_mul(size_of::<T>()))
 }
 
+/// Whether it was measured to be, where columns of B (0) or its rows (1) lie in order. It is for matrices with sides of one size; where
+/// what lies in order is shorter than that, it decides.
 fn is_faster<T>(p: &GemmProduct<T>, how: usize) -> bool {
     let sizes = [&tuned::THIN_ROWS, &tuned::THIN_SIDES.map(|n| n * n)];
-    tuned::percent(&tuned::get().thin[how], sizes, [p.m, p.k.saturating_mul(p.n)]) < 100
+    let (run, runs) = if how == 0 { (p.k, p.n) } else { (p.n, p.k) };
+    tuned::percent(&tuned::get().thin[how], sizes, [p.m, run.saturating_mul(runs.min(run))]) < 100
 }
 
 /// C = A B, or +=, on all threads or the caller's alone.

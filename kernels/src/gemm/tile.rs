@@ -1,7 +1,8 @@
 //! The one inner loop of every convolution: a tile of sums of products, scalars times vectors.
 //!
 //! `out[j][..] = init[j][..] + sum over i of x[off[i] + lane[j]] * w[i][..]`. Forward and the data gradient put points of
-//! the output in `j` and the window in `i`; the weight gradient swaps the two. Channels are in the vectors.
+//! the output in `j` and the window in `i`; the weight gradient swaps the two. Channels are in the vectors. The sum is one of its own, to which
+//! `init` is added in the end: a long sum in parts rounds less than one chain.
 
 use crate::dtype::Real;
 use crate::simd;
@@ -17,7 +18,7 @@ pub struct Tiles<'a, T> {
     pub w: *const T,
     pub w_stride: usize,
     pub vectors: usize,
-    /// The first row of the sums' starting values; 0 as the stride starts all from the same row.
+    /// The first row of what is added to the sums; 0 as the stride adds the same row to all.
     pub init: *const T,
     pub init_stride: usize,
     /// Rows of `vectors * N` numbers, one for each `lane`.
@@ -160,13 +161,7 @@ impl<T: Real> Tiles<'_, T> {
         // SAFETY: the tables say where operands lie, and the caller promised that they are valid.
         unsafe {
             let lane: &[isize; P] = &*self.lane.as_ptr().add(from).cast();
-            let init = self.init.add(from * self.init_stride);
             let mut acc = [[L::splat(T::ZERO); V]; P];
-            for p in 0..P {
-                for v in 0..V {
-                    acc[p][v] = L::load(init.add(p * self.init_stride + v * L::N));
-                }
-            }
             let mut w = self.w;
             let mut next = *ahead;
             for &off in self.off {
@@ -193,10 +188,11 @@ impl<T: Real> Tiles<'_, T> {
                 w = w.add(self.w_stride);
             }
             *ahead = next;
-            let out = self.out.add(from * self.out_stride);
+            let (init, out) = (self.init.add(from * self.init_stride), self.out.add(from * self.out_stride));
             for p in 0..P {
                 for v in 0..V {
-                    L::store(out.add(p * self.out_stride + v * L::N), acc[p][v]);
+                    let start = L::load(init.add(p * self.init_stride + v * L::N));
+                    L::store(out.add(p * self.out_stride + v * L::N), L::fma(start, L::splat(T::ONE), acc[p][v]));
                 }
             }
         }

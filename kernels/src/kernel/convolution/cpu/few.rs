@@ -27,7 +27,7 @@ const TASK: usize = 1 << 20;
 /// Whether a correlation is one of these.
 pub(super) fn suits(g: &Geometry) -> bool {
     let row = &g.axes[2];
-    g.lanes <= MADE && g.layout == ChannelOrder::ChannelFirst && row.step == 1 && row.points >= POINTS
+    g.lanes <= MADE && g.channels > 0 && g.layout == ChannelOrder::ChannelFirst && row.step == 1 && row.points >= POINTS
 }
 
 /// One correlation.

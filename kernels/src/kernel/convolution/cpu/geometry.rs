@@ -179,7 +179,10 @@ impl Geometry {
     pub fn data(c: &Conv) -> Vec<Self> {
         let f = Geometry::forward(c);
         let w = WeightStrides { lane: f.w.channel, channel: f.w.lane, kernel: f.w.kernel };
-        let of = |axes| Geometry { channels: f.lanes, lanes: f.channels, axes, x: f.y, y: f.x, w, ..f.clone() };
+        let of = |axes| {
+            let g = Geometry { channels: f.lanes, lanes: f.channels, axes, x: f.y, y: f.x, w, ..f.clone() };
+            g.without_idle_taps()
+        };
         let [d, h, w] = [0, 1, 2].map(|i| SpatialAxis::phases(&f.axes[i]));
         let mut all = Vec::new();
         for d in &d {
@@ -188,6 +191,20 @@ impl Geometry {
             }
         }
         all
+    }
+
+    /// Without the taps that meet nothing but padding.
+    fn without_idle_taps(mut self) -> Self {
+        for axis in &mut self.axes {
+            let reached = (0..axis.taps.len()).filter(|&t| !axis.reached(t).is_empty());
+            axis.taps = reached.map(|t| axis.taps[t]).collect();
+        }
+        self
+    }
+
+    /// The correlation of x that makes the result.
+    pub fn correlation(c: &Conv) -> Self {
+        Geometry::forward(c).without_idle_taps()
     }
 
     pub fn taps(&self) -> usize {

@@ -108,7 +108,7 @@ impl Conv {
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
         let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
         let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
-        let direct = columns.unwrap_or_else(|| correlate(&forward));
+        let direct = columns.unwrap_or_else(|| correlate(&Geometry::correlation(self)));
         [direct.max(fast(WinogradSizes::forward(self))), backward]
     }
 
@@ -144,6 +144,7 @@ impl Conv {
                 unsafe { Pointwise { bias, ..p }.run() }
             });
         }
+        let g = Geometry::correlation(self);
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
             let (x, w) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));

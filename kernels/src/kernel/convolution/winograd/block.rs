@@ -4,6 +4,9 @@ use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::gemm::tile::Tiles;
 
+/// Channels that are summed before their sum goes to the total: longer ones round more.
+const SUMMED: usize = 256;
+
 /// Where a task's buffers lie: transformed inputs, sums, a strip of channels, zeros; lengths in numbers.
 pub(super) struct Room {
     /// Tiles of a block.
@@ -200,25 +203,29 @@ impl TileBlock<'_> {
         }
     }
 
-    /// The 36 products of a panel.
+    /// The 36 products of a panel, over some channels after the other.
     #[inline(always)]
     unsafe fn products<L: Lanes<f32>>(&mut self, u: SendPtr<f32>) {
         let (wide, channels) = (2 * L::N, self.c.s.channels);
         for point in 0..AREA {
-            let tiles = Tiles {
-                x: self.v.add(point * self.room.tiles * self.room.stride).0,
-                off: self.off,
-                lane: self.lane,
-                w: u.add(point * channels * wide).0,
-                w_stride: wide,
-                vectors: 2,
-                init: self.zeros.as_ptr(),
-                init_stride: 0,
-                out: self.m[point * self.room.tiles * wide..].as_mut_ptr(),
-                out_stride: wide,
-            };
-            // SAFETY: a point's inputs, weights and sums.
-            unsafe { tiles.call::<L>() }
+            for first in (0..channels).step_by(SUMMED) {
+                let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
+                let (init, init_stride) = if first == 0 { (self.zeros.as_ptr(), 0) } else { (out.cast_const(), wide) };
+                let tiles = Tiles {
+                    x: self.v.add(point * self.room.tiles * self.room.stride).0,
+                    off: &self.off[first..channels.min(first + SUMMED)],
+                    lane: self.lane,
+                    w: u.add((point * channels + first) * wide).0,
+                    w_stride: wide,
+                    vectors: 2,
+                    init,
+                    init_stride,
+                    out,
+                    out_stride: wide,
+                };
+                // SAFETY: a point's inputs, weights and sums.
+                unsafe { tiles.call::<L>() }
+            }
         }
     }
 

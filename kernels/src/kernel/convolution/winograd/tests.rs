@@ -5,7 +5,7 @@ use crate::array::Output;
 use crate::kernel::convolution::cpu::{ChannelOrder, Conv};
 use crate::tuned;
 
-/// The bounds on errors that docs/performance.md states, in parts of the output's root of the mean square.
+/// The bounds on errors that docs/migration.md states, in parts of the output's root of the mean square.
 const RMS: f64 = 2e-6;
 const LARGEST: f64 = 2e-5;
 
@@ -105,6 +105,16 @@ fn errors_keep_their_bounds() {
         for x in [&x, &constant, &offset, &scaled] {
             within(&c, x, &w, &gy, &b);
         }
+    }
+}
+
+unit_test!(long_sums_keep_the_bounds);
+fn long_sums_keep_the_bounds() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
+    for case in [(1, 1, 1024, 48, 8, 8, [1, 1]), (20, 1, 32, 40, 56, 56, [1, 1])] {
+        let c = conv(case, ChannelOrder::ChannelFirst);
+        let [x, w, gy, b] = operands(&c);
+        within(&c, &x, &w, &gy, &b);
     }
 }
 
