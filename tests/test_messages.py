@@ -120,7 +120,10 @@ CALLS = {
     "d": (lambda: setattr(var(3), "d", "abc"), "^Variable.d: argument 'value': .*numbers.*, got str 'abc'"),
     "g": (lambda: setattr(var(3), "g", None), "^Variable.g: argument 'value': .*numbers.*, got NoneType"),
     "data": (lambda: setattr(nn.NdArray((3,)), "data", "abc"), "^NdArray.data: argument 'value'"),
-    "a matrix by a number": (lambda: var(2, 3) @ var(), "^__matmul__: argument 'other': expected .*1 axis or more.*\n  hint"),
+    "a matrix by a number": (
+        lambda: var(2, 3) @ var(),
+        "^__matmul__: argument 'other': expected .*1 axis or more.*\n  hint: ",
+    ),
     "reduce": (lambda: F.reduce(var(2, 3), op=np.ones(2)), "^reduce: argument 'op': .*'sum' or 'mean', got ndarray"),
 }
 VALUES = {
