@@ -4,7 +4,7 @@
 use nnrs_kernels::array::Output;
 use nnrs_kernels::gemm::{Mat, MatMut, matmul};
 use nnrs_kernels::kernel::convolution::cpu::{ChannelOrder, Conv};
-use nnrs_kernels::simd::{Isa, isa};
+use nnrs_kernels::simd::{self, Isa};
 use nnrs_kernels::tuned::{
     self, ALWAYS, COLUMNS_CHANNELS, COLUMNS_SIDES, NEVER, NOWHERE, Percents, THIN_ROWS, THIN_SIDES, Tuning,
 };
@@ -68,9 +68,7 @@ fn conv(channels: usize, side: usize, stride: usize) -> Conv {
 
 /// With columns where these are the faster ones.
 fn winograd(columns: Percents) -> [Percents; 3] {
-    let choices = [&ALWAYS, &NOWHERE].map(|all| -> &Tuning {
-        Box::leak(Box::new(Tuning { processor: "", isa: all.isa, winograd: all.winograd, columns, thin: all.thin }))
-    });
+    let choices = [&ALWAYS, &NOWHERE].map(|all| -> &Tuning { Box::leak(Box::new(Tuning { columns, ..*all })) });
     let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
         for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
@@ -115,77 +113,60 @@ fn thin() -> [Percents; 2] {
     })
 }
 
-/// A row of the table.
-struct TuningRow {
-    processor: String,
-    isa: Isa,
-    winograd: [Percents; 3],
-    columns: Percents,
-    thin: [Percents; 2],
+fn measured() -> Tuning {
+    nnrs_kernels::pool::set_num_threads(1);
+    let (thin, columns) = (thin(), columns());
+    Tuning { processor: tuned::processor().leak(), isa: simd::isa(), winograd: winograd(columns), columns, thin }
 }
 
-impl TuningRow {
-    fn of(row: &Tuning) -> TuningRow {
-        let Tuning { processor, isa, winograd, columns, thin } = *row;
-        TuningRow { processor: processor.to_string(), isa, winograd, columns, thin }
+/// For any processor, from all that were measured.
+fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
+    let careful = |of: &dyn Fn(&Tuning) -> u8| {
+        let worst = rows.iter().filter(|row| row.isa == isa).map(of).max().unwrap_or(NEVER);
+        percent(f64::from(worst) / 100.0 * CAUTION)
+    };
+    let table = |of: &dyn Fn(&Tuning) -> &Percents| -> Percents {
+        std::array::from_fn(|i| std::array::from_fn(|j| careful(&|row| of(row)[i][j])))
+    };
+    Tuning {
+        processor: "",
+        isa,
+        winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
+        columns: table(&|row| &row.columns),
+        thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
+}
 
-    fn measured() -> TuningRow {
-        nnrs_kernels::pool::set_num_threads(1);
-        let (thin, columns) = (thin(), columns());
-        TuningRow { processor: tuned::processor(), isa: isa(), winograd: winograd(columns), columns, thin }
-    }
+/// As Rust.
+fn text(row: &Tuning) -> String {
+    let Tuning { processor, isa, winograd, columns, thin } = row;
+    format!(
+        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, thin: {thin:?} }},\n"
+    )
+}
 
-    /// For any processor, from all that were measured.
-    fn for_any(rows: &[TuningRow], isa: Isa) -> TuningRow {
-        let rows: Vec<&TuningRow> = rows.iter().filter(|row| row.isa == isa).collect();
-        let careful = |of: &dyn Fn(&TuningRow) -> u8| {
-            let worst = rows.iter().map(|row| of(row)).max().unwrap_or(NEVER);
-            percent(f64::from(worst) / 100.0 * CAUTION)
-        };
-        let table = |of: &dyn Fn(&TuningRow) -> &Percents| -> Percents {
-            std::array::from_fn(|i| std::array::from_fn(|j| careful(&|row| of(row)[i][j])))
-        };
-        TuningRow {
-            processor: String::new(),
-            isa,
-            winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
-            columns: table(&|row| &row.columns),
-            thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
-        }
-    }
+/// As numbers, between this process and those that measure an instruction set.
+fn numbers(row: &Tuning) -> String {
+    let tables = row.winograd.iter().chain([&row.columns]).chain(&row.thin);
+    tables.flatten().flatten().map(|n| format!("{n} ")).collect()
+}
 
-    /// As Rust.
-    fn text(&self) -> String {
-        let TuningRow { processor, isa, winograd, columns, thin } = self;
-        format!(
-            "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, thin: {thin:?} }},\n"
-        )
-    }
-
-    /// As numbers, between this process and those that measure an instruction set.
-    fn numbers(&self) -> String {
-        let tables = self.winograd.iter().chain([&self.columns]).chain(&self.thin);
-        tables.flatten().flatten().map(|n| format!("{n} ")).collect()
-    }
-
-    fn from_numbers(isa: Isa, text: &str) -> TuningRow {
-        let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
-        let table =
-            |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
-        let (winograd, thin) = ([0, 1, 2].map(table), [4, 5].map(table));
-        TuningRow { processor: tuned::processor(), isa, winograd, columns: table(3), thin }
-    }
+fn from_numbers(isa: Isa, text: &str) -> Tuning {
+    let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
+    let table =
+        |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
+    let (winograd, thin) = ([0, 1, 2].map(table), [4, 5].map(table));
+    Tuning { processor: tuned::processor().leak(), isa, winograd, columns: table(3), thin }
 }
 
 fn main() {
     if std::env::var("NNRS_TUNE_ONE").is_ok() {
-        println!("{}", TuningRow::measured().numbers());
+        println!("{}", numbers(&measured()));
         return;
     }
-    let mut rows: Vec<TuningRow> = tuned::ROWS.iter().filter(|r| !r.processor.is_empty()).map(TuningRow::of).collect();
+    let mut rows: Vec<Tuning> = tuned::ROWS.iter().filter(|row| !row.processor.is_empty()).copied().collect();
     for (isa, name) in [(Isa::Avx512, "avx512"), (Isa::Avx2, "avx2"), (Isa::Portable, "portable")] {
-        if isa > nnrs_kernels::simd::isa() {
+        if isa > simd::isa() {
             continue;
         }
         println!("{} with {name} ...", tuned::processor());
@@ -193,14 +174,13 @@ fn main() {
         let told = [("NNRS_SIMD", name), ("NNRS_TUNE_ONE", "1")];
         let run = Command::new(me).envs(told).output().expect("the program runs once more");
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-        let row = TuningRow::from_numbers(isa, &String::from_utf8_lossy(&run.stdout));
-        rows.retain(|old| (&old.processor, old.isa) != (&row.processor, isa));
+        let row = from_numbers(isa, &String::from_utf8_lossy(&run.stdout));
+        rows.retain(|old| (old.processor, old.isa) != (row.processor, isa));
         rows.push(row);
     }
-    let any: Vec<TuningRow> =
-        [Isa::Avx512, Isa::Avx2, Isa::Portable].map(|isa| TuningRow::for_any(&rows, isa)).into_iter().collect();
-    rows.sort_by(|a, b| (&a.processor, b.isa).cmp(&(&b.processor, a.isa)));
-    let rows: String = rows.iter().chain(&any).map(TuningRow::text).collect();
+    let any = [Isa::Avx512, Isa::Avx2, Isa::Portable].map(|isa| for_any(&rows, isa));
+    rows.sort_by(|a, b| (a.processor, b.isa).cmp(&(b.processor, a.isa)));
+    let rows: String = rows.iter().chain(&any).map(text).collect();
     let text = format!(
         "//! Written by `make tune`: do not edit.\n\nuse super::Tuning;\nuse crate::simd::Isa;\n\npub static ROWS: &[Tuning] = &[\n{rows}];\n"
     );

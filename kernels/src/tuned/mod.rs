@@ -30,6 +30,7 @@ pub const THIN_ROWS: [usize; 5] = [1, 2, 3, 4, 5];
 pub const THIN_SIDES: [usize; 5] = [32, 256, 640, 1024, 2048];
 
 /// What was measured on one family of processors with one instruction set.
+#[derive(Clone, Copy)]
 pub struct Tuning {
     /// See [`processor`]; empty for all that have no row.
     pub processor: &'static str,
@@ -73,6 +74,7 @@ thread_local! {
 /// Other choices on this thread, while it is there.
 pub struct TuningAsked(Option<&'static Tuning>);
 
+/// Makes choices by `tuning` from now on.
 #[must_use]
 pub fn ask(tuning: &'static Tuning) -> TuningAsked {
     TuningAsked(ASKED.replace(Some(tuning)))

@@ -123,7 +123,7 @@ impl Conv {
 
     /// As [`Self::forward`], without transforms. The sizes have been checked.
     pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        let g = Geometry::forward(self);
+        let g = Geometry::correlation(self);
         let (from, with, to) = (SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
@@ -144,7 +144,6 @@ impl Conv {
                 unsafe { Pointwise { bias, ..p }.run() }
             });
         }
-        let g = Geometry::correlation(self);
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
             let (x, w) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));
