@@ -6,7 +6,7 @@ use nnrs_kernels::gemm::{Mat, MatMut, matmul};
 use nnrs_kernels::kernel::convolution::cpu::{ChannelOrder, Conv};
 use nnrs_kernels::simd::{self, Isa};
 use nnrs_kernels::tuned::{
-    self, ALWAYS, COLUMNS_CHANNELS, COLUMNS_SIDES, NEVER, NOWHERE, Percents, THIN_ROWS, THIN_SIDES, Tuning,
+    self, ALWAYS, COLUMNS_CHANNELS, COLUMNS_SIDES, NEVER, NOWHERE, Percents, THIN_ROWS, THIN_SIDES, Tuning, UNMEASURED,
 };
 use std::process::Command;
 use std::time::Instant;
@@ -66,20 +66,25 @@ fn conv(channels: usize, side: usize, stride: usize) -> Conv {
     }
 }
 
+/// The result, the gradient of the image and that of the weights with one choice beside another.
+fn passes(c: &Conv, choices: [&'static Tuning; 2]) -> [f64; 3] {
+    let (x, w, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
+    let (mut y, mut gx, mut gw) = (gy.clone(), x.clone(), w.clone());
+    [
+        share(choices, || c.forward(&x, &w, None, &mut y)),
+        share(choices, || c.backward_data(&gy, &w, &mut gx, Output::Write)),
+        share(choices, || c.backward_weight(&gy, &x, &mut gw, Output::Write)),
+    ]
+}
+
 /// With columns where these are the faster ones.
-fn winograd(columns: Percents) -> [Percents; 3] {
+fn winograd(columns: [Percents; 3]) -> [Percents; 3] {
     let choices = [&ALWAYS, &NOWHERE].map(|all| -> &Tuning { Box::leak(Box::new(Tuning { columns, ..*all })) });
     let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
         for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
             let c = conv(channels, side, 1);
-            let (x, w, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
-            let (mut y, mut gx, mut gw) = (gy.clone(), x.clone(), w.clone());
-            let shares = [
-                share(choices, || c.forward(&x, &w, None, &mut y)),
-                share(choices, || c.backward_data(&gy, &w, &mut gx, Output::Write)),
-                share(choices, || c.backward_weight(&gy, &x, &mut gw, Output::Write)),
-            ];
+            let shares = passes(&c, choices);
             // The time is that of the tiles, and the table is for tiles of which all points are wanted.
             let tiles = side.div_ceil(4) * 4;
             let wanted = (side * side) as f64 / (tiles * tiles) as f64;
@@ -89,14 +94,16 @@ fn winograd(columns: Percents) -> [Percents; 3] {
     found
 }
 
-fn columns() -> Percents {
-    COLUMNS_CHANNELS.map(|channels| {
-        COLUMNS_SIDES.map(|side| {
+fn columns() -> [Percents; 3] {
+    let mut found = [[[0; 5]; 5]; 3];
+    for (row, channels) in COLUMNS_CHANNELS.into_iter().enumerate() {
+        for (column, side) in COLUMNS_SIDES.into_iter().enumerate() {
             let c = conv(channels, 2 * side, 2);
-            let (x, w, mut y) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
-            percent(share([&ALWAYS, &NOWHERE], || c.forward(&x, &w, None, &mut y)))
-        })
-    })
+            let shares = passes(&c, [&ALWAYS, &NOWHERE]);
+            (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
+        }
+    }
+    found
 }
 
 fn thin() -> [Percents; 2] {
@@ -121,18 +128,17 @@ fn measured() -> Tuning {
 
 /// For any processor, from all that were measured.
 fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
-    let careful = |of: &dyn Fn(&Tuning) -> u8| {
-        let worst = rows.iter().filter(|row| row.isa == isa).map(of).max().unwrap_or(NEVER);
-        percent(f64::from(worst) / 100.0 * CAUTION)
-    };
     let table = |of: &dyn Fn(&Tuning) -> &Percents| -> Percents {
-        std::array::from_fn(|i| std::array::from_fn(|j| careful(&|row| of(row)[i][j])))
+        let measured = rows.iter().filter(|row| row.isa == isa).map(of).filter(|table| **table != UNMEASURED);
+        let tables: Vec<&Percents> = measured.collect();
+        let worst = |i: usize, j: usize| tables.iter().map(|table| table[i][j]).max().unwrap_or(NEVER);
+        std::array::from_fn(|i| std::array::from_fn(|j| percent(f64::from(worst(i, j)) / 100.0 * CAUTION)))
     };
     Tuning {
         processor: "",
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
-        columns: table(&|row| &row.columns),
+        columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
 }
@@ -147,7 +153,7 @@ fn text(row: &Tuning) -> String {
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables = row.winograd.iter().chain([&row.columns]).chain(&row.thin);
+    let tables = row.winograd.iter().chain(&row.columns).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -155,8 +161,8 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
-    let (winograd, thin) = ([0, 1, 2].map(table), [4, 5].map(table));
-    Tuning { processor: tuned::processor().leak(), isa, winograd, columns: table(3), thin }
+    let (winograd, columns, thin) = ([0, 1, 2].map(table), [3, 4, 5].map(table), [6, 7].map(table));
+    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, thin }
 }
 
 fn main() {

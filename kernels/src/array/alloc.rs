@@ -2,6 +2,7 @@
 //! most kernels. Counts live, cached and peak bytes, keeps to a limit, and knows the largest blocks by name.
 
 use super::free::FreeBlocks;
+use super::kept::KeptForm;
 use super::mirror::Mirror;
 use super::system;
 use super::views::Views;
@@ -257,6 +258,7 @@ pub struct Block {
     /// How many plans keep it for their captured runs.
     pub(super) held: AtomicUsize,
     pub(super) mirror: OnceLock<Box<Mutex<Mirror>>>,
+    pub(super) kept: KeptForm,
     /// What memory of another library belongs to.
     owner: Option<Box<dyn Send + Sync>>,
 }
@@ -281,8 +283,8 @@ impl Block {
     /// A block without memory.
     pub(super) fn nowhere(bytes: usize) -> Block {
         let host = AtomicPtr::new(std::ptr::null_mut());
-        let (views, shares, held) = Default::default();
-        Block { host, bytes, views, shares, held, mirror: OnceLock::new(), owner: None }
+        let (views, shares, held, mirror, kept) = Default::default();
+        Block { host, bytes, views, shares, held, mirror, kept, owner: None }
     }
 
     /// A block over `bytes` bytes of another library, which may read and write them at any time. It counts in no statistics.

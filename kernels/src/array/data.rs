@@ -10,6 +10,7 @@ use crate::pool;
 use crate::pool::tasks::{MIN_PARALLEL, PART, SendPtr};
 use crate::simd;
 use crate::with_dtype;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Memory of one element type, on the host or on a GPU, that lives as long as this value.
@@ -237,6 +238,9 @@ impl Data {
     /// A block's memory at `place`; which elements of it is to be said.
     #[inline]
     pub(super) fn over(block: Arc<Block>, dtype: DType, place: Place, access: Access) -> Result<Data> {
+        if access != Access::Read {
+            block.kept.forget();
+        }
         let (base, memory) = block.at(place, access)?;
         Ok(Data { block, dtype, offset: 0, len: 0, place, base, _memory: memory })
     }
@@ -252,6 +256,12 @@ impl Data {
     pub fn part(self, offset: usize, len: usize) -> Data {
         assert!((offset + len) * self.dtype.size() <= self.block.asked(), "elements of the block");
         Data { offset, len, ..self }
+    }
+
+    /// Where its elements are among those of the block.
+    #[inline]
+    pub(super) fn elements(&self) -> Range<usize> {
+        self.offset..self.offset + self.len
     }
 
     #[inline]

@@ -17,6 +17,9 @@ pub type Percents = [[u8; 5]; 5];
 /// A kernel that is never used.
 pub const NEVER: u8 = 255;
 
+/// What nobody has measured yet on a family: that of any processor holds.
+pub const UNMEASURED: Percents = [[NEVER; 5]; 5];
+
 /// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured.
 pub const WINOGRAD_CHANNELS: [usize; 5] = [16, 32, 64, 128, 256];
 pub const WINOGRAD_SIDES: [usize; 5] = [4, 7, 14, 28, 56];
@@ -38,8 +41,8 @@ pub struct Tuning {
     /// Winograd's way beside the direct one, for the result, the gradient of the image and that of the weights, by channels and tiles,
     /// all of whose points are wanted.
     pub winograd: [Percents; 3],
-    /// Columns beside bands of images, by weights and points.
-    pub columns: Percents,
+    /// Windows as a matrix beside bands of images, for the result, the gradient of the image and that of the weights, by weights and points.
+    pub columns: [Percents; 3],
     /// Products of few rows that read the other matrix as it lies beside those that pack it, by rows and numbers of that: where its columns
     /// are in order, and where its rows are.
     pub thin: [Percents; 2],
@@ -49,7 +52,7 @@ impl Tuning {
     /// The same for each size.
     const fn constant(percent: u8) -> Tuning {
         let all = [[percent; 5]; 5];
-        Tuning { processor: "", isa: Isa::Portable, winograd: [all; 3], columns: all, thin: [all; 2] }
+        Tuning { processor: "", isa: Isa::Portable, winograd: [all; 3], columns: [all; 3], thin: [all; 2] }
     }
 }
 
@@ -89,29 +92,38 @@ impl Drop for TuningAsked {
 /// What holds for this processor; with NNRS_TUNED=0 for any one that has its instruction set.
 #[inline]
 pub fn get() -> &'static Tuning {
-    static FOUND: OnceLock<&Tuning> = OnceLock::new();
+    static FOUND: OnceLock<Tuning> = OnceLock::new();
     ASKED.get().unwrap_or_else(|| FOUND.get_or_init(find))
 }
 
 #[cold]
-fn find() -> &'static Tuning {
+fn find() -> Tuning {
     static TUNED: Switch = Switch::new("NNRS_TUNED", true);
     let row = |processor: &str| ROWS.iter().find(|row| row.isa == isa() && row.processor == processor);
     let own = if TUNED.get() { row(&processor()) } else { None };
-    own.or_else(|| row("")).expect("each instruction set has a row")
+    let any = row("").expect("each instruction set has a row");
+    let own = own.unwrap_or(any);
+    let columns = |i: usize| if own.columns[i] == UNMEASURED { any.columns[i] } else { own.columns[i] };
+    Tuning { columns: std::array::from_fn(columns), ..*own }
 }
 
-/// Maker and family of the processor; of Intel's, which are one family, the model too. Empty where there is no way to know.
+/// Maker and family of the processor; of Intel's, which are one family, the model too, or that it computes with 16 bits: so do all for
+/// servers from Sapphire Rapids on, whose models virtual machines disguise. Empty where there is no way to know.
 #[cfg(target_arch = "x86_64")]
 pub fn processor() -> String {
-    use std::arch::x86_64::__cpuid;
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
     let maker = __cpuid(0);
     let maker: Vec<u8> = [maker.ebx, maker.edx, maker.ecx].iter().flat_map(|word| word.to_le_bytes()).collect();
     let maker = String::from_utf8_lossy(&maker).into_owned();
     let word = __cpuid(1).eax;
     let family = (word >> 8 & 15) + if word >> 8 & 15 == 15 { word >> 20 & 255 } else { 0 };
     let model = (word >> 4 & 15) + (word >> 16 & 15) * 16;
-    if family == 6 { format!("{maker} {family} {model}") } else { format!("{maker} {family}") }
+    let computes_halves = __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx >> 23 & 1 == 1;
+    match (family, computes_halves) {
+        (6, true) => format!("{maker} {family} fp16"),
+        (6, false) => format!("{maker} {family} {model}"),
+        _ => format!("{maker} {family}"),
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]

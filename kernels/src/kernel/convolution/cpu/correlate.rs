@@ -3,8 +3,8 @@
 use super::few::{self, FewChannels, FewScratch};
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
 use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
-use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
+use crate::array::{Data, Form, FormName, Output};
 use crate::dtype::Real;
 use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool::tasks::SendPtr;
@@ -32,6 +32,8 @@ pub(super) struct Correlate<'a, T> {
     pub bias: Option<&'a [T]>,
     pub y: SendPtr<T>,
     pub output: Output,
+    /// The array of all weights, if it may keep their panels.
+    pub weights: Option<&'a Data>,
 }
 
 impl<T: Real> Correlate<'_, T> {
@@ -90,10 +92,33 @@ impl<T: Real> Choose<T> for CorrelationScratch<'_> {
 impl<T: Real> Choose<T> for Correlate<'_, T> {
     fn with<L: Lanes<T>>(self) {
         let each = block::<T, L>(self.g);
-        for first in (0..self.g.channels.max(1)).step_by(each) {
-            ChannelContribution::<T, L>::new(&self, first, each.min(self.g.channels - first)).run();
+        let part = |first| ChannelContribution::<T, L>::new(&self, first, each.min(self.g.channels - first));
+        let parts: Vec<_> = (0..self.g.channels.max(1)).step_by(each).map(part).collect();
+        let kept = self.weights.and_then(|w| kept_panels(w, &parts));
+        let mut rest = kept.as_deref();
+        for part in &parts {
+            let own = rest.map(|all| all.split_at(part.panels() * part.size()));
+            rest = own.map(|(_, rest)| rest);
+            part.run(own.map(|(own, _)| own));
         }
     }
+}
+
+/// The panels of all parts, one after another, if the array keeps them.
+fn kept_panels<T: Real, L: Lanes<T>>(weights: &Data, parts: &[ChannelContribution<T, L>]) -> Option<Form<T>> {
+    let g = parts[0].c.g;
+    let mut sizes =
+        vec![g.lanes, g.channels, parts[0].channels, parts[0].order as usize, g.w.lane, g.w.channel, g.w.kernel];
+    sizes.extend(g.kernel);
+    g.axes.iter().for_each(|axis| sizes.extend(axis.taps.iter().map(|tap| tap.1).chain([usize::MAX])));
+    let len = parts.iter().map(|part| part.panels() * part.size()).sum();
+    weights.form(FormName { kernel: "correlation", sizes }, len, |mut to: &mut [T]| {
+        for part in parts {
+            let (own, rest) = to.split_at_mut(part.panels() * part.size());
+            part.pack(0..part.panels(), own);
+            to = rest;
+        }
+    })
 }
 
 /// Columns of taps where more than a sixth of the products would be with padding: 3 x 3 over at most 7 x 7 points.
@@ -144,24 +169,43 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         (if self.c.g.lanes - first > L::N { 2 } else { 1 }, first)
     }
 
-    fn run(&self) {
-        let panels = self.c.g.lanes.div_ceil(2 * L::N);
-        let size = self.taps.len() * 2 * L::N;
+    fn panels(&self) -> usize {
+        self.c.g.lanes.div_ceil(2 * L::N)
+    }
+
+    /// Numbers of a packed panel.
+    fn size(&self) -> usize {
+        scratch::line::<T>(self.taps.len() * 2 * L::N)
+    }
+
+    /// `kept`: all panels, packed.
+    fn run(&self, kept: Option<&[T]>) {
+        let (panels, size) = (self.panels(), self.size());
         let group = (PANELS / (size * size_of::<T>()).max(1)).clamp(1, panels);
-        let size = scratch::line::<T>(size);
         for from in (0..panels).step_by(group) {
             let range = from..panels.min(from + group);
-            scratch::with(size * group, |packed: &mut [T]| self.group(range, packed, size));
+            match kept {
+                Some(kept) => self.group(range, SendPtr::of(&kept[from * size..])),
+                None => scratch::with(size * group, |packed: &mut [T]| {
+                    self.pack(range.clone(), packed);
+                    self.group(range, SendPtr(packed.as_mut_ptr()));
+                }),
+            }
         }
     }
 
-    fn group(&self, panels: Range<usize>, packed: &mut [T], size: usize) {
-        let shared = SendPtr(packed.as_mut_ptr());
+    /// Packs panels.
+    fn pack(&self, panels: Range<usize>, packed: &mut [T]) {
+        let (shared, size) = (SendPtr(packed.as_mut_ptr()), self.size());
         self.each_panel(panels.len(), &|p| {
             // SAFETY: each panel has its own `size` numbers.
             let out = unsafe { shared.slice(p * size, size) };
-            self.pack(panels.start + p, out);
+            self.pack_panel(panels.start + p, out);
         });
+    }
+
+    fn group(&self, panels: Range<usize>, shared: SendPtr<T>) {
+        let size = self.size();
         let items = self.bands.items(self.c.g);
         let work = self.c.g.work() / items.max(1) * panels.len() / self.c.g.lanes.div_ceil(2 * L::N);
         let each = (TASK / work.max(1)).clamp(1, items);
@@ -176,7 +220,7 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         if count * self.taps.len() < 1 << 12 { (0..count).for_each(f) } else { pool::run(count, f) }
     }
 
-    fn pack(&self, panel: usize, out: &mut [T]) {
+    fn pack_panel(&self, panel: usize, out: &mut [T]) {
         let g = self.c.g;
         let (vectors, lane) = self.panel(panel);
         let lanes = (g.lanes - lane).min(vectors * L::N);

@@ -19,8 +19,8 @@ mod weight;
 mod tests;
 
 use super::winograd::{self, WinogradSizes, WinogradWeight};
-use crate::array::Output;
 use crate::array::scratch;
+use crate::array::{Data, Output};
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes;
@@ -42,6 +42,23 @@ pub enum ChannelOrder {
     ChannelFirst,
     /// x (N, D, H, W, C), w (OC, kernel, C / group).
     ChannelLast,
+}
+
+/// Points of all images at most, for which weights are kept in the form that the kernel reads: for more that form is made in no time beside
+/// the sums.
+const KEPT: usize = 1 << 10;
+
+/// The weights of a convolution, and the array that they are, if it may keep another form of them.
+#[derive(Clone, Copy)]
+pub struct Weights<'a, T> {
+    pub all: &'a [T],
+    pub array: Option<&'a Data>,
+}
+
+impl<'a, T: Real> Weights<'a, T> {
+    pub fn of(array: &'a Data) -> Weights<'a, T> {
+        Weights { all: array.as_slice(), array: Some(array) }
+    }
 }
 
 /// Sizes of a convolution.
@@ -93,38 +110,46 @@ impl Conv {
         };
         let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
         let over = scratch::counted(over * size_of::<T>());
-        let columns = columns::suits(self).then(|| columns::scratch::<T>(self));
+        let columns = |suits: bool| suits.then(|| columns::scratch::<T>(self));
+        let [made, data, weight] =
+            [columns::suits(self), columns::suits_data(self), columns::suits_weight(self)].map(columns);
         if pointwise::suits(self) {
             lanes::dispatch::<T, _>(pointwise::PointwiseScratch { c: self, bytes: &bytes });
             let each = bytes.take();
             lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
-            return [columns.unwrap_or(each), each.max(bytes.get()).max(over)];
+            return [made.unwrap_or(each), each.max(bytes.get()).max(over)];
         }
-        let data = match columns::suits_data(self) {
-            true => columns::scratch::<T>(self),
-            false => Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0),
-        } + over;
+        let each_phase = || Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0);
+        let data = data.unwrap_or_else(each_phase) + over;
         lanes::dispatch::<T, _>(weight::WeightGradientScratch { g: &forward, bytes: &bytes });
+        let direct_weight = weight.unwrap_or(bytes.get());
         let fast = |s: Option<WinogradSizes>| s.map_or(0, |s| s.scratch());
         let weight = WinogradSizes::weight(self).map_or(0, |s| s.weight_scratch());
-        let backward = data.max(bytes.get()).max(fast(WinogradSizes::data(self))).max(weight);
-        let direct = columns.unwrap_or_else(|| correlate(&Geometry::correlation(self)));
+        let backward = data.max(direct_weight).max(fast(WinogradSizes::data(self))).max(weight);
+        let direct = made.unwrap_or_else(|| correlate(&Geometry::correlation(self)));
         [direct.max(fast(WinogradSizes::forward(self))), backward]
     }
 
     /// y = x * w + bias.
     pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        self.assert_sizes(x.len(), w.len(), y.len());
+        self.forward_by(x, Weights { all: w, array: None }, bias, y);
+    }
+
+    /// The same with weights that may be kept in another form.
+    pub fn forward_by<T: Real>(&self, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) {
+        self.assert_sizes(x.len(), w.all.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
+        let array = w.array.filter(|_| self.group == 1 && self.batch * self.output().iter().product::<usize>() <= KEPT);
+        let w = Weights { array, ..w };
         if !winograd::forward(self, x, w, bias, y) {
             self.direct_forward(x, w, bias, y);
         }
     }
 
     /// As [`Self::forward`], without transforms. The sizes have been checked.
-    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) {
         let g = Geometry::correlation(self);
-        let (from, with, to) = (SendPtr::of(x), SendPtr::of(w), SendPtr(y.as_mut_ptr()));
+        let (from, with, to) = (SendPtr::of(x), SendPtr::of(w.all), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
             return unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
@@ -134,7 +159,7 @@ impl Conv {
             return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
         }
         if columns::suits(self) {
-            return columns::forward(self, x, w, bias, y);
+            return columns::forward(self, x, w.all, bias, y);
         }
         if pointwise::suits(self) {
             return (0..self.group).for_each(|i| {
@@ -146,10 +171,10 @@ impl Conv {
         }
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
-            let (x, w) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));
+            let (x, taps) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));
             let y = to.add(i * g.lanes * g.y.channel);
             // SAFETY: the sizes were checked.
-            unsafe { Correlate { g: &g, x, w, bias, y, output: Output::Write }.run() }
+            unsafe { Correlate { g: &g, x, w: taps, bias, y, output: Output::Write, weights: w.array }.run() }
         }
     }
 
@@ -186,7 +211,7 @@ impl Conv {
                 let (x, y) = (gy.add(i * g.channels * g.x.channel), gx.add(i * g.lanes * g.y.channel));
                 let w = w.add(i * g.channels * g.w.channel);
                 // SAFETY: the sizes were checked.
-                unsafe { Correlate { g: &g, x, w, bias: None, y, output }.run() }
+                unsafe { Correlate { g: &g, x, w, bias: None, y, output, weights: None }.run() }
             }
         }
     }
@@ -220,7 +245,8 @@ impl Conv {
         if gw.is_empty() {
             return;
         }
-        let (g, x, gy, gw) = (Geometry::forward(self), SendPtr::of(x), SendPtr::of(gy), SendPtr(gw.as_mut_ptr()));
+        let (g, all_x, all_gy, all_gw) = (Geometry::forward(self), x, gy, gw);
+        let (x, gy, gw) = (SendPtr::of(all_x), SendPtr::of(all_gy), SendPtr(all_gw.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
             return unsafe {
@@ -234,6 +260,9 @@ impl Conv {
             };
         }
         let (pointwise, fast) = (pointwise::suits(self), winograd::weight::<T>(self));
+        if !pointwise && fast.is_none() && columns::suits_weight(self) {
+            return columns::weight(self, all_gy, all_x, all_gw, output);
+        }
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             let gw = gw.add(i * g.lanes * g.w.lane);

@@ -1,6 +1,7 @@
 //! Every kernel against naive loops in f64.
 
 use super::*;
+use crate::tuned::{self, ALWAYS, NOWHERE, Tuning};
 
 fn noise<T: Real>(n: usize, seed: u64) -> Vec<T> {
     let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -228,6 +229,24 @@ fn few_points_and_many_weights() {
         (1, 1, 3, 128, [1, 6, 6], [1, 3, 3], ONE, NO, ONE),
         (2, 2, 14, 130, [2, 7, 9], [1, 4, 3], [1, 2, 2], [0, 1, 2], [1, 1, 2]),
     ]);
+}
+
+unit_test!(windows_as_a_matrix);
+/// By the products of [`columns`], whatever the tables of this processor say.
+fn windows_as_a_matrix() {
+    let tuning: &'static Tuning = Box::leak(Box::new(Tuning { columns: ALWAYS.columns, ..NOWHERE }));
+    let _choice = tuned::ask(tuning);
+    for images in [1, 3, 20] {
+        cases(&[
+            (images, 1, 33, 40, [1, 1, 1], [1, 3, 3], ONE, [0, 1, 1], ONE),
+            (images, 2, 16, 70, [1, 2, 3], [1, 3, 2], ONE, [0, 1, 1], ONE),
+            (images, 1, 130, 17, [1, 4, 5], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
+            (images, 1, 5, 3, [2, 3, 2], [2, 2, 3], ONE, [1, 0, 2], [1, 2, 2]),
+            (images, 1, 20, 30, [1, 3, 4], [1, 1, 1], [1, 2, 3], NO, ONE),
+            (images, 1, 4, 20, [1, 2, 2], [1, 3, 3], ONE, [0, 4, 4], ONE),
+            (images, 4, 8, 64, [1, 3, 3], [1, 3, 3], [1, 5, 5], [0, 2, 3], ONE),
+        ]);
+    }
 }
 
 unit_test!(infinite_numbers_stay_in_their_sums);

@@ -3,6 +3,7 @@
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::gemm::tile::Tiles;
+use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
 const SUMMED: usize = 256;
@@ -49,12 +50,19 @@ pub(super) fn by_panels(s: &WinogradSizes) -> bool {
     s.tiles()[2] * 2 <= s.lanes
 }
 
+/// Channels whose weights are transformed at a time for few tiles: as many numbers as there are sums, within bounds, so that both stay in
+/// the second-level cache.
+fn parts_of_few(s: &WinogradSizes) -> usize {
+    (s.tiles()[2] * 4).clamp(64, SUMMED).min(s.channels)
+}
+
 /// Bytes of the large buffers that a run works in.
 pub(super) fn bytes<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
     let (room, threads) = (Room::new::<L>(s), pool::num_threads());
     let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
     if by_panels(s) {
-        return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(panel_len::<L>(s) + room.work());
+        let weights = AREA * parts_of_few(s) * 2 * L::N;
+        return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(weights + room.work());
     }
     bytes(panels::<L>(s) * panel_len::<L>(s)) + threads.min(count(s, &room)) * bytes(room.inputs + room.work())
 }
@@ -85,12 +93,10 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
                 scratch::with(room.work(), |work: &mut [f32]| block(0, v, work, Stage::Inputs(i * L::N)));
             });
             pool::run(panels, &|p| {
-                scratch::with(panel + room.work(), |work: &mut [f32]| {
-                    let (u, work) = work.split_at_mut(panel);
-                    let to = SendPtr(u.as_mut_ptr());
-                    // SAFETY: the panel's own weights; as above.
-                    unsafe { L::enter(TransformedWeights { c, p, to }) }
-                    block(0, v, work, Stage::Panel(p, to));
+                let weights = AREA * parts_of_few(&c.s) * 2 * L::N;
+                scratch::with(weights + room.work(), |work: &mut [f32]| {
+                    let (u, work) = work.split_at_mut(weights);
+                    block(0, v, work, Stage::Panel(p, SendPtr(u.as_mut_ptr())));
                 });
             });
         });
@@ -99,7 +105,7 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
         let u = SendPtr(u.as_mut_ptr());
         pool::run(panels, &|p| {
             // SAFETY: each task has a panel of its own; as above.
-            unsafe { L::enter(TransformedWeights { c, p, to: u.add(p * panel) }) }
+            unsafe { L::enter(TransformedWeights { c, p, channels: 0..c.s.channels, to: u.add(p * panel) }) }
         });
         pool::run(count(&c.s, &room), &|b| {
             scratch::with(room.inputs + room.work(), |work: &mut [f32]| {
@@ -126,7 +132,7 @@ struct TileBlock<'a> {
 }
 
 /// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
-/// one panel, with its weights.
+/// one panel, with room for weights of some channels.
 #[derive(Clone, Copy)]
 enum Stage {
     All(SendPtr<f32>),
@@ -147,14 +153,28 @@ impl WithLanes<f32> for BlockJob<'_> {
         unsafe {
             match self.stage {
                 Stage::Inputs(first) => self.block.inputs::<L>(first),
-                Stage::Panel(p, u) => self.block.panel::<L>(p, u),
+                Stage::Panel(p, u) => {
+                    let each = parts_of_few(s);
+                    for first in (0..s.channels).step_by(each) {
+                        let channels = first..s.channels.min(first + each);
+                        let c = self.block.c;
+                        TransformedWeights { c, p, channels: channels.clone(), to: u }.call::<L>();
+                        self.block.products::<L>(channels.clone(), u, channels.len());
+                    }
+                    self.block.results::<L>(p);
+                }
                 Stage::All(u) => {
                     // Loops, not closures, which would not be compiled for the instruction set.
                     for first in (0..s.channels).step_by(L::N) {
                         self.block.inputs::<L>(first);
                     }
                     for p in 0..panels::<L>(s) {
-                        self.block.panel::<L>(p, u.add(p * panel_len::<L>(s)));
+                        let u = u.add(p * panel_len::<L>(s));
+                        for first in (0..s.channels).step_by(SUMMED) {
+                            let channels = first..s.channels.min(first + SUMMED);
+                            self.block.products::<L>(channels, u.add(first * 2 * L::N), s.channels);
+                        }
+                        self.block.results::<L>(p);
                     }
                 }
             }
@@ -188,12 +208,11 @@ impl TileBlock<'_> {
         }
     }
 
-    /// The results of panel `p`, whose weights are `u`.
+    /// The results of panel `p` from its sums.
     #[inline(always)]
-    unsafe fn panel<L: Lanes<f32>>(&mut self, p: usize, u: SendPtr<f32>) {
+    unsafe fn results<L: Lanes<f32>>(&mut self, p: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.products::<L>(u);
             let mut row = self.row(0);
             while row.tiles > 0 {
                 self.outputs::<L>(row, p, 0);
@@ -203,29 +222,28 @@ impl TileBlock<'_> {
         }
     }
 
-    /// The 36 products of a panel, over some channels after the other.
+    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` channels after the one before.
     #[inline(always)]
-    unsafe fn products<L: Lanes<f32>>(&mut self, u: SendPtr<f32>) {
-        let (wide, channels) = (2 * L::N, self.c.s.channels);
+    unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
+        let wide = 2 * L::N;
         for point in 0..AREA {
-            for first in (0..channels).step_by(SUMMED) {
-                let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
-                let (init, init_stride) = if first == 0 { (self.zeros.as_ptr(), 0) } else { (out.cast_const(), wide) };
-                let tiles = Tiles {
-                    x: self.v.add(point * self.room.tiles * self.room.stride).0,
-                    off: &self.off[first..channels.min(first + SUMMED)],
-                    lane: self.lane,
-                    w: u.add((point * channels + first) * wide).0,
-                    w_stride: wide,
-                    vectors: 2,
-                    init,
-                    init_stride,
-                    out,
-                    out_stride: wide,
-                };
-                // SAFETY: a point's inputs, weights and sums.
-                unsafe { tiles.call::<L>() }
-            }
+            let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
+            let is_first = channels.start == 0;
+            let (init, init_stride) = if is_first { (self.zeros.as_ptr(), 0) } else { (out.cast_const(), wide) };
+            let tiles = Tiles {
+                x: self.v.add(point * self.room.tiles * self.room.stride).0,
+                off: &self.off[channels.clone()],
+                lane: self.lane,
+                w: u.add(point * apart * wide).0,
+                w_stride: wide,
+                vectors: 2,
+                init,
+                init_stride,
+                out,
+                out_stride: wide,
+            };
+            // SAFETY: a point's inputs, weights and sums.
+            unsafe { tiles.call::<L>() }
         }
     }
 

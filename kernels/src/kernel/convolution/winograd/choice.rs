@@ -4,7 +4,7 @@ use super::{Winograd, WinogradSizes};
 use crate::array::Output;
 use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
-use crate::kernel::convolution::cpu::Conv;
+use crate::kernel::convolution::cpu::{Conv, Weights};
 use crate::pool::tasks::SendPtr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -36,7 +36,7 @@ pub(crate) fn weight<T: Real>(c: &Conv) -> Option<WinogradSizes> {
 }
 
 /// y = x * w + bias, or nothing (false) where the direct kernel is to do it.
-pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) -> bool {
+pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::forward(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
     run(c, s, x, w, bias, y, |x, y| one.direct_forward(x, w, bias, y));
@@ -47,7 +47,8 @@ pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y
 pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::data(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    run(c, s, gy, w, None, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
+    let weights = Weights { all: w, array: None };
+    run(c, s, gy, weights, None, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
     true
 }
 
@@ -56,7 +57,7 @@ fn run<T: Real>(
     c: &Conv,
     s: WinogradSizes,
     x: &[T],
-    w: &[T],
+    w: Weights<T>,
     bias: Option<&[T]>,
     y: &mut [T],
     again: impl Fn(&[T], &mut [T]),
@@ -64,13 +65,14 @@ fn run<T: Real>(
     let bad = (0..c.batch).map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
     let bias = bias.map(as_floats);
     let (shared_x, shared_w, shared_y) =
-        (SendPtr::of(as_floats(x)), SendPtr::of(as_floats(w)), SendPtr(y.as_mut_ptr().cast::<f32>()));
+        (SendPtr::of(as_floats(x)), SendPtr::of(as_floats(w.all)), SendPtr(y.as_mut_ptr().cast::<f32>()));
     let steps = s.group_steps();
     for g in 0..c.group {
+        let weights = w.array;
         let [x, w, y] = [shared_x.add(g * steps[0]), shared_w.add(g * steps[1]), shared_y.add(g * steps[2])];
         let bias = bias.map(|b| &b[g * s.lanes..(g + 1) * s.lanes]);
         // SAFETY: the caller checked the sizes of the slices.
-        unsafe { Winograd { s, x, w, bias, y, bad: &bad }.run() }
+        unsafe { Winograd { s, x, w, bias, y, bad: &bad, weights, kept: None }.run() }
     }
     let (from, to) = (x.len() / c.batch.max(1), y.len() / c.batch.max(1));
     for i in (0..c.batch).filter(|&i| bad[i].load(Relaxed)) {

@@ -14,7 +14,7 @@ mod weight;
 mod tests;
 
 use super::cpu::{ChannelOrder, Conv};
-use crate::array::scratch;
+use crate::array::{Data, FormName, scratch};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
@@ -22,6 +22,7 @@ use crate::tuned;
 pub(crate) use choice::{data, data_suits, forward, weight};
 pub use choice::{exact, set_exact};
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use transform::{AREA, OUT, SIDE, TAPS};
 pub(crate) use weight::WinogradWeight;
@@ -210,6 +211,9 @@ pub(crate) struct Winograd<'a> {
     pub y: SendPtr<f32>,
     /// One for each image: set where it has to be done directly.
     pub bad: &'a [AtomicBool],
+    /// The array of all weights, if it may keep another form of them; and that, as [`KernelLanes`] makes it.
+    pub weights: Option<&'a Data>,
+    pub kept: Option<&'a [f32]>,
 }
 
 impl Winograd<'_> {
@@ -226,14 +230,27 @@ impl Winograd<'_> {
 
 impl Choose<f32> for Winograd<'_> {
     fn with<L: Lanes<f32>>(self) {
-        block::run::<L>(&self);
+        let panels = panels::<L>(&self.s);
+        let name = FormName { kernel: "winograd", sizes: [&[self.s.lanes, self.s.channels][..], &self.s.w].concat() };
+        let kept = self.weights.and_then(|w| {
+            w.form(name, panels * taps_len::<L>(&self.s), |to: &mut [f32]| {
+                let to = SendPtr(to.as_mut_ptr());
+                pool::run(panels, &|p| {
+                    let (c, to) = (&self, to.add(p * taps_len::<L>(&self.s)));
+                    // SAFETY: each task has a panel of its own; the machine has what `dispatch` chose.
+                    unsafe { L::enter(KernelLanes { c, p, to }) }
+                })
+            })
+        });
+        block::run::<L>(&Winograd { kept: kept.as_deref(), ..self });
     }
 }
 
-/// The transform of two vectors' worth of kernels: `to[point][channel][lane]`.
+/// The transform of two vectors' worth of kernels, of some channels: `to[point][channel][lane]`.
 struct TransformedWeights<'a> {
     c: &'a Winograd<'a>,
     p: usize,
+    channels: Range<usize>,
     to: SendPtr<f32>,
 }
 
@@ -241,29 +258,60 @@ impl WithLanes<f32> for TransformedWeights<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(self) {
         let s = &self.c.s;
-        let step = s.channels * 2 * L::N;
+        let step = self.channels.len() * 2 * L::N;
         let mut taps = [0.0f32; TAPS * TAPS * MOST];
-        for half in 0..2 {
-            let first = (2 * self.p + half) * L::N;
-            let rows = s.lanes.saturating_sub(first).min(L::N);
-            taps.fill(0.0);
-            for ch in 0..s.channels {
-                // SAFETY: the group's weights.
-                unsafe { self.taps::<L>(first, ch, rows, &mut taps) }
+        for (i, ch) in self.channels.enumerate() {
+            for half in 0..2 {
+                let from = match self.c.kept {
+                    Some(kept) => kept[self.p * taps_len::<L>(s) + (ch * 2 + half) * TAPS * TAPS * L::N..].as_ptr(),
+                    None => {
+                        // SAFETY: the group's weights.
+                        unsafe { self.c.taps::<L>(self.p, half, ch, taps.as_mut_ptr()) }
+                        taps.as_ptr()
+                    }
+                };
                 // SAFETY: the panel has AREA points of `step` numbers.
-                unsafe { transform::weight::<L>(taps.as_ptr(), s.turned, self.to.add((ch * 2 + half) * L::N).0, step) }
+                unsafe { transform::weight::<L>(from, s.turned, self.to.add((i * 2 + half) * L::N).0, step) }
             }
         }
     }
 }
 
-impl TransformedWeights<'_> {
-    /// The kernels of channel `ch` for `rows` made channels from `first`: a vector for each tap.
+/// The kernels of two vectors' worth of made channels, in the order that their transform reads: `to[channel][half][tap][lane]`.
+struct KernelLanes<'a> {
+    c: &'a Winograd<'a>,
+    p: usize,
+    to: SendPtr<f32>,
+}
+
+impl WithLanes<f32> for KernelLanes<'_> {
     #[inline(always)]
-    unsafe fn taps<L: Lanes<f32>>(&self, first: usize, ch: usize, rows: usize, to: &mut [f32; TAPS * TAPS * MOST]) {
-        let w = &self.c.s.w;
-        let src = self.c.w.add(first * w[0] + ch * w[1]).0.cast_const();
-        let (cols, dst) = (TAPS * TAPS, to.as_mut_ptr());
+    unsafe fn call<L: Lanes<f32>>(self) {
+        for ch in 0..self.c.s.channels {
+            for half in 0..2 {
+                // SAFETY: the group's weights; the panel has this many numbers.
+                unsafe { self.c.taps::<L>(self.p, half, ch, self.to.add((ch * 2 + half) * TAPS * TAPS * L::N).0) }
+            }
+        }
+    }
+}
+
+/// Numbers of what [`KernelLanes`] makes of one panel.
+fn taps_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    s.channels * 2 * TAPS * TAPS * L::N
+}
+
+impl Winograd<'_> {
+    /// The kernels of channel `ch` for a half of panel `p`: a vector for each tap, zeros where there are no made channels.
+    #[inline(always)]
+    unsafe fn taps<L: Lanes<f32>>(&self, p: usize, half: usize, ch: usize, dst: *mut f32) {
+        let (w, cols, first) = (&self.s.w, TAPS * TAPS, (2 * p + half) * L::N);
+        let rows = self.s.lanes.saturating_sub(first).min(L::N);
+        if rows < L::N {
+            // SAFETY: the caller's promise.
+            unsafe { dst.write_bytes(0, cols * L::N) }
+        }
+        let src = self.w.0.cast_const().wrapping_add(first * w[0] + ch * w[1]);
         // SAFETY: the weights are the caller's, a vector has MOST numbers at most.
         unsafe {
             if w[2] == 1 {
