@@ -108,6 +108,7 @@ def test_scatter_nd_by_position():
         ("NNRS_FUSION", ["zz"], "0"),
         ("NNRS_EXACT_CONVOLUTION", ["zz"], "1"),
         ("NNRS_TUNED", ["zz"], "0"),
+        ("NNRS_KEEP_WEIGHTS", ["zz"], "0"),
     ],
 )
 def test_settings_that_cannot_be_used_are_warned_of(monkeypatch, name, bad, good):

@@ -17,6 +17,7 @@ _VARIABLES: dict[str, tuple[Callable[[str], bool], str]] = {
     "NNRS_SIMD": (lambda text: text in ("avx512", "avx2", "portable"), "'avx512', 'avx2' or 'portable'"),
     "NNRS_EXACT_CONVOLUTION": (lambda text: text in ("0", "1"), "'0' or '1'"),
     "NNRS_TUNED": (lambda text: text in ("0", "1"), "'0' or '1'"),
+    "NNRS_KEEP_WEIGHTS": (lambda text: text in ("0", "1"), "'0' or '1'"),
     "NNRS_FUSION": (lambda text: text in ("0", "1"), "'0' or '1'"),
 }
 

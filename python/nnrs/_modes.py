@@ -220,7 +220,8 @@ def set_exact_convolution(on: bool) -> bool:
 
     Convolutions of 3x3 kernels with stride 1 in float32 on the CPU otherwise go by Winograd's F(4x4, 3x3) where that is
     faster: the error's root of the mean square is below 2e-6 of the output's, the largest error below 2e-5 of it. The
-    environment variable NNRS_EXACT_CONVOLUTION=1 turns the setting on from the start.
+    environment variable NNRS_EXACT_CONVOLUTION=1 turns the setting on from the start; functions with a context whose
+    backend ends in ':exact' (`nn.Context(["cpu:float:exact"])`) are done so whatever it says.
 
     Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
     """

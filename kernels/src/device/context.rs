@@ -20,13 +20,15 @@ use std::sync::{Arc, LazyLock};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Candidates, the first that this build knows decides: `cpu:float`, `cpu:half`, `cpu:bfloat16`, `cpu:double`.
+    /// Candidates, the first that this build knows decides: `cpu:float`, `cpu:half`, `cpu:bfloat16`, `cpu:double`; with `:exact` behind it,
+    /// convolutions are sums of products as they are written, without transforms that round more.
     pub backend: Vec<String>,
     /// NNabla's name of the array's class; only shown.
     pub array_class: String,
     /// The device as a number in words; only shown on the CPU.
     pub device_id: String,
     site: Site,
+    exact: bool,
 }
 
 // As in NNabla, the context that was not chosen has no kind of arrays.
@@ -72,12 +74,12 @@ impl Context {
         let mut why = None;
         for site in backend.iter().filter_map(|b| parse(b, &device_id)) {
             match site {
-                Ok(site) => return Ok(Context { backend, array_class, device_id, site }),
+                Ok((site, exact)) => return Ok(Context { backend, array_class, device_id, site, exact }),
                 Err(e) => why = Some(e),
             }
         }
         if backend.is_empty() {
-            return Ok(Context { backend, array_class, device_id, site: Site::host(DType::F32) });
+            return Ok(Context { backend, array_class, device_id, site: Site::host(DType::F32), exact: false });
         }
         Err(why.map_or_else(|| unknown(&backend), |e| e.function("Context")))
     }
@@ -115,14 +117,18 @@ impl Context {
             array_class: "CpuCachedArray".into(),
             device_id: "0".into(),
             site: Site::host(dtype),
+            exact: false,
         }
     }
 
     /// The same with type float for half types: for what lies between functions that are one to the user.
     pub fn widened(&self) -> Result<Context> {
-        let wide = |b: &String| match b.strip_suffix("bfloat16").or_else(|| b.strip_suffix("half")) {
-            Some(device) => format!("{device}float"),
-            None => b.clone(),
+        let wide = |b: &String| {
+            let (kind, exact) = b.strip_suffix(EXACT).map_or((&b[..], ""), |kind| (kind, EXACT));
+            match kind.strip_suffix("bfloat16").or_else(|| kind.strip_suffix("half")) {
+                Some(device) => format!("{device}float{exact}"),
+                None => b.clone(),
+            }
         };
         Context::new(self.backend.iter().map(wide).collect(), self.array_class.clone(), self.device_id.clone())
     }
@@ -131,6 +137,12 @@ impl Context {
     #[inline]
     pub fn passed_over(&self) -> Option<Error> {
         self.backend.iter().find_map(|b| parse(b, &self.device_id)).and_then(Result::err)
+    }
+
+    /// Convolutions are to be done without transforms.
+    #[inline]
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// Where functions compute.
@@ -157,11 +169,15 @@ fn unknown(backend: &[String]) -> Error {
     Error::unsupported(format!("no backend of '{}' is available in this build", backend.join("', '")))
         .function("Context")
         .argument("backend")
-        .hint("this build has cpu, cudnn and cuda, each with ':float', ':half', ':bfloat16' or ':double'")
+        .hint("this build has cpu, cudnn and cuda, each with ':float', ':half', ':bfloat16' or ':double', and on the CPU ':exact' behind it")
 }
 
-/// What a backend stands for; `None` if there is no such thing, an error if it cannot be used.
-fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
+/// Behind a backend of the CPU: see [`Context::is_exact`].
+const EXACT: &str = ":exact";
+
+/// What a backend stands for, and whether it is an exact one; `None` if there is no such thing, an error if it cannot be used.
+fn parse(backend: &str, device_id: &str) -> Option<Result<(Site, bool)>> {
+    let (backend, exact) = backend.strip_suffix(EXACT).map_or((backend, false), |backend| (backend, true));
     let (device, kind) = backend.split_once(':').or_else(|| backend.split_once('|')).unwrap_or((backend, "float"));
     let dtype = match kind {
         "float" => DType::F32,
@@ -171,10 +187,13 @@ fn parse(backend: &str, device_id: &str) -> Option<Result<Site>> {
         _ => return None,
     };
     if device == "cpu" {
-        return Some(Ok(Site::host(dtype)));
+        return Some(Ok((Site::host(dtype), exact)));
+    }
+    if exact {
+        return None;
     }
     let backend = inventory::iter::<Backend>.into_iter().find(|b| b.names.contains(&device))?;
-    Some((backend.open)(device_id).map(|device| Site { dtype, place: Place::Gpu(device) }))
+    Some((backend.open)(device_id).map(|device| (Site { dtype, place: Place::Gpu(device) }, false)))
 }
 
 fn type_config(dtype: DType) -> &'static str {

@@ -11,6 +11,7 @@ use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
 use nnrs_kernels::fork;
+use nnrs_kernels::kernel::convolution::winograd;
 use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
@@ -111,6 +112,7 @@ fn forward<'a>(
     let dtype = f.context.compute_dtype();
     let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &arrays };
     if !f.is_idle(setup) {
+        let _exact = winograd::exact_here(f.context.is_exact());
         setup.call()?.forward(&run, &inputs, &mut outs)?;
         outs.iter().for_each(|y| y.data.note_written());
     }
@@ -171,6 +173,7 @@ pub(crate) fn backward<'a, 'b>(
     let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
     let gradients = Gradients { x: &inputs, y: &outputs, gy: &arriving, gx: &mut gx };
     if !f.is_idle(setup) {
+        let _exact = winograd::exact_here(f.context.is_exact());
         setup.call()?.backward(&run, gradients)?;
         gx.iter().flatten().for_each(|gx| gx.data.note_written());
     }

@@ -6,6 +6,7 @@ use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
 use crate::kernel::convolution::cpu::{Conv, Weights};
 use crate::pool::tasks::SendPtr;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static EXACT: Switch = Switch::new("NNRS_EXACT_CONVOLUTION", false);
@@ -18,7 +19,26 @@ pub fn set_exact(on: bool) -> bool {
 
 /// Whether convolutions are done without transforms.
 pub fn exact() -> bool {
-    EXACT.get()
+    EXACT.get() || EXACT_HERE.get()
+}
+
+thread_local! {
+    static EXACT_HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it is there, this thread's convolutions are done without transforms.
+pub struct ExactHere(bool);
+
+/// What holds for a function's run, by its context.
+#[must_use]
+pub fn exact_here(on: bool) -> ExactHere {
+    ExactHere(EXACT_HERE.replace(on))
+}
+
+impl Drop for ExactHere {
+    fn drop(&mut self) {
+        EXACT_HERE.set(self.0);
+    }
 }
 
 fn allowed<T: Real>() -> bool {

@@ -20,7 +20,7 @@ use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
 use crate::tuned;
 pub(crate) use choice::{data, data_suits, forward, weight};
-pub use choice::{exact, set_exact};
+pub use choice::{exact, exact_here, set_exact};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
