@@ -50,10 +50,9 @@ pub(super) fn by_panels(s: &WinogradSizes) -> bool {
     s.tiles()[2] * 2 <= s.lanes
 }
 
-/// Channels whose weights are transformed at a time for few tiles: as many numbers as there are sums, within bounds, so that both stay in
-/// the second-level cache.
+/// Channels whose weights are transformed at a time for few tiles: of the order of the numbers of the sums, so that both stay near.
 fn parts_of_few(s: &WinogradSizes) -> usize {
-    (s.tiles()[2] * 4).clamp(64, SUMMED).min(s.channels)
+    (s.tiles()[2] * 2).clamp(16, SUMMED).min(s.channels)
 }
 
 /// Bytes of the large buffers that a run works in.
@@ -61,7 +60,7 @@ pub(super) fn bytes<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
     let (room, threads) = (Room::new::<L>(s), pool::num_threads());
     let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
     if by_panels(s) {
-        let weights = AREA * parts_of_few(s) * 2 * L::N;
+        let weights = AREA * weight_step::<L>(parts_of_few(s));
         return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(weights + room.work());
     }
     bytes(panels::<L>(s) * panel_len::<L>(s)) + threads.min(count(s, &room)) * bytes(room.inputs + room.work())
@@ -93,7 +92,7 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
                 scratch::with(room.work(), |work: &mut [f32]| block(0, v, work, Stage::Inputs(i * L::N)));
             });
             pool::run(panels, &|p| {
-                let weights = AREA * parts_of_few(&c.s) * 2 * L::N;
+                let weights = AREA * weight_step::<L>(parts_of_few(&c.s));
                 scratch::with(weights + room.work(), |work: &mut [f32]| {
                     let (u, work) = work.split_at_mut(weights);
                     block(0, v, work, Stage::Panel(p, SendPtr(u.as_mut_ptr())));
@@ -159,7 +158,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         let channels = first..s.channels.min(first + each);
                         let c = self.block.c;
                         TransformedWeights { c, p, channels: channels.clone(), to: u }.call::<L>();
-                        self.block.products::<L>(channels.clone(), u, channels.len());
+                        self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
                     }
                     self.block.results::<L>(p);
                 }
@@ -172,7 +171,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         let u = u.add(p * panel_len::<L>(s));
                         for first in (0..s.channels).step_by(SUMMED) {
                             let channels = first..s.channels.min(first + SUMMED);
-                            self.block.products::<L>(channels, u.add(first * 2 * L::N), s.channels);
+                            self.block.products::<L>(channels, u.add(first * 2 * L::N), weight_step::<L>(s.channels));
                         }
                         self.block.results::<L>(p);
                     }
@@ -222,7 +221,7 @@ impl TileBlock<'_> {
         }
     }
 
-    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` channels after the one before.
+    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
     #[inline(always)]
     unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;
@@ -234,7 +233,7 @@ impl TileBlock<'_> {
                 x: self.v.add(point * self.room.tiles * self.room.stride).0,
                 off: &self.off[channels.clone()],
                 lane: self.lane,
-                w: u.add(point * apart * wide).0,
+                w: u.add(point * apart).0,
                 w_stride: wide,
                 vectors: 2,
                 init,

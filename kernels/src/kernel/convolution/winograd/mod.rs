@@ -199,7 +199,12 @@ fn panels<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
 }
 
 fn panel_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    AREA * s.channels * 2 * L::N
+    AREA * weight_step::<L>(s.channels)
+}
+
+/// Numbers from one point of a panel of weights to the next: a vector more than they are, so that they do not share cache sets.
+fn weight_step<L: Lanes<f32>>(channels: usize) -> usize {
+    channels * 2 * L::N + L::N
 }
 
 /// One group's correlation and its operands.
@@ -258,7 +263,7 @@ impl WithLanes<f32> for TransformedWeights<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(self) {
         let s = &self.c.s;
-        let step = self.channels.len() * 2 * L::N;
+        let step = weight_step::<L>(self.channels.len());
         let mut taps = [0.0f32; TAPS * TAPS * MOST];
         for (i, ch) in self.channels.enumerate() {
             for half in 0..2 {

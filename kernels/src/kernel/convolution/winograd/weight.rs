@@ -6,7 +6,7 @@
 
 use super::strip::{Plane, TileRow};
 use super::transform::{self, AREA, OUT, SIDE, TAPS};
-use super::{MOST, WinogradSizes, panel_len, panels};
+use super::{MOST, WinogradSizes, panels};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::{DType, Real};
@@ -93,7 +93,7 @@ struct WeightRoom {
 impl WeightRoom {
     fn new<L: Lanes<f32>>(s: &WinogradSizes) -> WeightRoom {
         let stride = s.channels.next_multiple_of(L::N) + L::N;
-        let (panels, panel) = (panels::<L>(s), panel_len::<L>(s));
+        let (panels, panel) = (panels::<L>(s), AREA * s.channels * 2 * L::N);
         let most = (SUMS / (panel * size_of::<f32>())).max(1);
         let together = panels.div_ceil(panels.div_ceil(most));
         let width = stride + together * 2 * L::N;
