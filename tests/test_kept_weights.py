@@ -216,6 +216,6 @@ def test_a_context_of_exact_convolutions(kind: str) -> None:
 
 def test_backends_that_are_no_exact_ones() -> None:
     assert nn.Context(["cpu:double:exact"]).backend == ["cpu:double:exact"]
-    for backend in ("cpu:exact", "cpu:float:exact:exact", "cudnn:float:exact", ":exact"):
+    for backend in ("cpu:float:exact:exact", "cudnn:float:exact", "cpu:exact:float", ":exact"):
         with pytest.raises(nn.Error, match="no backend of"):
             nn.Context([backend])
