@@ -106,6 +106,20 @@ fn columns() -> [Percents; 3] {
     found
 }
 
+fn pointwise() -> [Percents; 2] {
+    let mut found = [[[0; 5]; 5]; 2];
+    for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
+        for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
+            let c = Conv { batch: 4, kernel: [1; 3], pad: [0; 3], ..conv(channels, side, 1) };
+            let choices = [&ALWAYS, &NOWHERE]
+                .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
+            let shares = passes(&c, choices);
+            (0..2).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
+        }
+    }
+    found
+}
+
 fn thin() -> [Percents; 2] {
     [true, false].map(|is_turned| {
         THIN_ROWS.map(|rows| {
@@ -122,8 +136,15 @@ fn thin() -> [Percents; 2] {
 
 fn measured() -> Tuning {
     nnrs_kernels::pool::set_num_threads(1);
-    let (thin, columns) = (thin(), columns());
-    Tuning { processor: tuned::processor().leak(), isa: simd::isa(), winograd: winograd(columns), columns, thin }
+    let (thin, columns, pointwise) = (thin(), columns(), pointwise());
+    Tuning {
+        processor: tuned::processor().leak(),
+        isa: simd::isa(),
+        winograd: winograd(columns),
+        columns,
+        pointwise,
+        thin,
+    }
 }
 
 /// For any processor, from all that were measured.
@@ -139,21 +160,22 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
+        pointwise: [0, 1].map(|pass| table(&|row| &row.pointwise[pass])),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
 }
 
 /// As Rust.
 fn text(row: &Tuning) -> String {
-    let Tuning { processor, isa, winograd, columns, thin } = row;
+    let Tuning { processor, isa, winograd, columns, pointwise, thin } = row;
     format!(
-        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, thin: {thin:?} }},\n"
+        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, pointwise: {pointwise:?}, thin: {thin:?} }},\n"
     )
 }
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables = row.winograd.iter().chain(&row.columns).chain(&row.thin);
+    let tables = row.winograd.iter().chain(&row.columns).chain(&row.pointwise).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -161,8 +183,9 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
-    let (winograd, columns, thin) = ([0, 1, 2].map(table), [3, 4, 5].map(table), [6, 7].map(table));
-    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, thin }
+    let (winograd, columns) = ([0, 1, 2].map(table), [3, 4, 5].map(table));
+    let (pointwise, thin) = ([6, 7].map(table), [8, 9].map(table));
+    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, pointwise, thin }
 }
 
 fn main() {

@@ -20,7 +20,7 @@ pub const NEVER: u8 = 255;
 /// What nobody has measured yet on a family: that of any processor holds.
 pub const UNMEASURED: Percents = [[NEVER; 5]; 5];
 
-/// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured.
+/// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured, and kernels of one point.
 pub const WINOGRAD_CHANNELS: [usize; 5] = [16, 32, 64, 128, 256];
 pub const WINOGRAD_SIDES: [usize; 5] = [4, 7, 14, 28, 56];
 
@@ -43,6 +43,9 @@ pub struct Tuning {
     pub winograd: [Percents; 3],
     /// Windows as a matrix beside bands of images, for the result, the gradient of the image and that of the weights, by weights and points.
     pub columns: [Percents; 3],
+    /// Matrix products of each image beside panels of all images' points, for the result of a kernel of one point and the gradient of the
+    /// image, by weights and points of an image.
+    pub pointwise: [Percents; 2],
     /// Products of few rows that read the other matrix as it lies beside those that pack it, by rows and numbers of that: where its columns
     /// are in order, and where its rows are.
     pub thin: [Percents; 2],
@@ -52,7 +55,14 @@ impl Tuning {
     /// The same for each size.
     const fn constant(percent: u8) -> Tuning {
         let all = [[percent; 5]; 5];
-        Tuning { processor: "", isa: Isa::Portable, winograd: [all; 3], columns: [all; 3], thin: [all; 2] }
+        Tuning {
+            processor: "",
+            isa: Isa::Portable,
+            winograd: [all; 3],
+            columns: [all; 3],
+            pointwise: [all; 2],
+            thin: [all; 2],
+        }
     }
 }
 

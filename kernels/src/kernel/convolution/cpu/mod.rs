@@ -162,6 +162,9 @@ impl Conv {
             return columns::forward(self, x, w.all, bias, y);
         }
         if pointwise::suits(self) {
+            if pointwise::forward_by_products(self, x, w.all, bias, y) {
+                return;
+            }
             return (0..self.group).for_each(|i| {
                 let p = Pointwise::forward(self, i, from, with, to);
                 let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
@@ -191,6 +194,9 @@ impl Conv {
         let is_plain = !planes::suits(self) && !Depthwise::<T>::suits(self) && !pointwise::suits(self);
         if is_plain && columns::suits_data(self) {
             return columns::data(self, gy, w, gx, output);
+        }
+        if pointwise::suits(self) && pointwise::data_by_products(self, gy, w, gx, output) {
+            return;
         }
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
         if planes::suits(self) {

@@ -249,6 +249,20 @@ fn windows_as_a_matrix() {
     }
 }
 
+unit_test!(kernels_of_one_point_by_products);
+fn kernels_of_one_point_by_products() {
+    let tuning: &'static Tuning = Box::leak(Box::new(Tuning { pointwise: ALWAYS.pointwise, ..NOWHERE }));
+    let _choice = tuned::ask(tuning);
+    for images in [0, 1, 3] {
+        cases(&[
+            (images, 1, 33, 40, [1, 9, 11], ONE, ONE, NO, ONE),
+            (images, 1, 16, 17, [2, 4, 4], ONE, ONE, NO, ONE),
+            (images, 1, 70, 16, [1, 1, 1], ONE, ONE, NO, ONE),
+            (images, 2, 16, 32, [1, 5, 7], ONE, ONE, NO, ONE),
+        ]);
+    }
+}
+
 unit_test!(infinite_numbers_stay_in_their_sums);
 /// What is infinite meets zeros between the rows of a plane, which must not show.
 fn infinite_numbers_stay_in_their_sums() {

@@ -8,9 +8,11 @@ use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
+use crate::gemm::{Mat, MatMut, batch_matmul};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
+use crate::tuned;
 use std::cell::Cell;
 use std::ops::Range;
 pub(super) use weight::{PointwiseWeight, PointwiseWeightScratch};
@@ -20,10 +22,54 @@ pub(super) use weight::{PointwiseWeight, PointwiseWeightScratch};
 const TASK: usize = 1 << 20;
 const LARGE: usize = 8;
 const TASKS: usize = 64;
+/// Panels of points that are read at a time, and bytes of them at most: pieces of channels that lie far apart come from memory faster
+/// where they are longer.
+const GROUP: usize = 4;
+const GROUP_BYTES: usize = 256 << 10;
 
 /// Whether a convolution is one of these.
 pub(super) fn suits(c: &Conv) -> bool {
     c.kernel == [1; 3] && c.stride == [1; 3] && c.pad == [0; 3] && c.layout == ChannelOrder::ChannelFirst
+}
+
+/// Whether the result (0) or the gradient of x (1) is better made by a matrix product for each image.
+fn by_products(c: &Conv, pass: usize) -> bool {
+    let weights = tuned::WINOGRAD_CHANNELS.map(|n| n * n);
+    let points = tuned::WINOGRAD_SIDES.map(|n| n * n);
+    let at = [c.weight_len() / c.group, c.input.iter().product()];
+    tuned::percent(&tuned::get().pointwise[pass], [&weights, &points], at) < 95
+}
+
+/// y = x * w + bias by matrix products, of slices that have the sizes; or nothing (false) where panels of points are to do it.
+pub(super) fn forward_by_products<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) -> bool {
+    let [channels, made] = [c.in_channels, c.out_channels];
+    let does = c.group == 1 && by_products(c, 0);
+    if does {
+        let points = c.input.iter().product();
+        let output = match bias {
+            Some(b) => {
+                let rows = y.chunks_exact_mut(points).zip(b.iter().cycle());
+                rows.for_each(|(row, &b)| row.fill(b));
+                Output::Accumulate
+            }
+            None => Output::Write,
+        };
+        let (w, x) = (Mat::new(w, made, channels), Mat::new(x, channels, points).each());
+        batch_matmul(c.batch, w, x, MatMut::new(y, made, points), output);
+    }
+    does
+}
+
+/// The same for the gradient of x.
+pub(super) fn data_by_products<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) -> bool {
+    let [channels, made] = [c.in_channels, c.out_channels];
+    let does = c.group == 1 && by_products(c, 1);
+    if does {
+        let points = c.input.iter().product();
+        let (w, gy) = (Mat::new(w, made, channels).t(), Mat::new(gy, made, points).each());
+        batch_matmul(c.batch, w, gy, MatMut::new(gx, channels, points), output);
+    }
+    does
 }
 
 /// One group's sums of channels at each point.
@@ -95,9 +141,14 @@ impl<T: Real> Pointwise<'_, T> {
         PointSource { first: self.result, image: self.images[1], channels: self.made, points: self.points }
     }
 
-    /// Numbers that a task works in: a panel of the source, and of results that do not lie side by side.
+    /// Panels that are read at a time.
+    fn group<L: Lanes<T>>(&self) -> usize {
+        (GROUP_BYTES / (self.channels.max(1) * 2 * L::N * size_of::<T>())).clamp(1, GROUP)
+    }
+
+    /// Numbers that a task works in: panels of the source, and one of results that do not lie side by side.
     fn work<L: Lanes<T>>(&self) -> [usize; 2] {
-        [self.channels, self.made].map(|n| scratch::line::<T>(n.max(1) * 2 * L::N))
+        [self.channels.max(1) * self.group::<L>(), self.made].map(|n| scratch::line::<T>(n * 2 * L::N))
     }
 }
 
@@ -210,27 +261,30 @@ impl<T: Real> PointSource<T> {
 impl<T: Real> WithLanes<T> for PointPanels<'_, T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(mut self) {
-        for p in self.panels.clone() {
+        let group = self.c.group::<L>();
+        for first in self.panels.clone().step_by(group) {
+            let panels = first..self.panels.end.min(first + group);
             // SAFETY: the caller's promise.
-            unsafe { self.one::<L>(p) }
+            unsafe {
+                self.load::<L>(panels.clone());
+                let mut source = self.ahead::<L>(panels.end);
+                for p in panels.clone() {
+                    self.one::<L>(p, p - first, &mut source);
+                }
+            }
         }
     }
 }
 
 impl<T: Real> PointPanels<'_, T> {
     #[inline(always)]
-    unsafe fn one<L: Lanes<T>>(&mut self, p: usize) {
+    unsafe fn one<L: Lanes<T>>(&mut self, p: usize, slot: usize, source: &mut NextRows) {
         let (c, width) = (self.c, 2 * L::N);
         let (at, many) = (p * width, width.min(c.batch * c.points - p * width));
         let (image, first) = (at / c.points, at % c.points);
         let whole = first + width <= c.points;
         // SAFETY: runs are in the tensors, and in a panel.
         unsafe {
-            if whole {
-                self.load::<L>(image, first)
-            } else {
-                self.gather::<L>(at, many)
-            }
             let (out, out_stride) = if whole {
                 (c.result.add(image * c.images[1] + first).0, c.points)
             } else {
@@ -248,45 +302,68 @@ impl<T: Real> PointPanels<'_, T> {
             }
             let begun = c.bias.is_some() || c.output == Output::Accumulate;
             let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (self.zeros.as_ptr(), 0) };
-            let (x, w) = (c.w.0.cast_const(), self.panel.as_ptr());
+            let (x, w) = (c.w.0.cast_const(), self.panel[slot * c.channels * width..].as_ptr());
             let (off, lane) = (self.off, self.lane);
             let tiles = Tiles { x, off, lane, w, w_stride: width, vectors: 2, init, init_stride, out, out_stride };
-            L::enter(TilesAhead(tiles, &mut self.next::<L>(p)));
+            let mut ahead = [*source, self.next::<L>(p)];
+            L::enter(TilesAhead(tiles, &mut ahead));
+            *source = ahead[0];
             if !whole {
                 self.move_results::<L>(at, many, |result, sums, n| result.copy_from_nonoverlapping(sums, n));
             }
         }
     }
 
-    /// The points and the results of the panel after `p`, or of `p` itself where it is the task's last one.
+    /// The points of the panels from `p` on that are read next, or of the task's last one again.
     #[inline(always)]
-    fn next<L: Lanes<T>>(&self, p: usize) -> [NextRows; 2] {
-        let (at, many) = ((p + 1).min(self.panels.end - 1) * 2 * L::N, 2 * L::N);
-        [self.c.source().ahead(at, many), self.c.results().ahead(at, many).written()]
+    fn ahead<L: Lanes<T>>(&self, p: usize) -> NextRows {
+        let first = p.min(self.panels.end - 1);
+        let many = (self.panels.end - first).min(self.c.group::<L>());
+        self.c.source().ahead(first * 2 * L::N, many * 2 * L::N)
     }
 
-    /// A panel of points that lie side by side, from `first` on.
+    /// The results of the panel after `p`, or of `p` itself where it is the task's last one.
     #[inline(always)]
-    unsafe fn load<L: Lanes<T>>(&mut self, image: usize, first: usize) {
-        let from = self.c.source.add(image * self.c.images[0] + first);
-        for k in 0..self.c.channels {
-            let (from, to) = (from.add(k * self.c.points).0, self.panel[k * 2 * L::N..].as_mut_ptr());
-            for v in 0..2 {
+    fn next<L: Lanes<T>>(&self, p: usize) -> NextRows {
+        self.c.results().ahead((p + 1).min(self.panels.end - 1) * 2 * L::N, 2 * L::N).written()
+    }
+
+    /// Reads panels: at once where all their points lie side by side.
+    #[inline(always)]
+    unsafe fn load<L: Lanes<T>>(&mut self, panels: Range<usize>) {
+        let (c, width) = (self.c, 2 * L::N);
+        let (at, size) = (panels.start * width, c.channels * width);
+        let (image, first) = (at / c.points, at % c.points);
+        if first + panels.len() * width > c.points {
+            for (slot, p) in panels.enumerate() {
                 // SAFETY: the caller's promise.
-                unsafe { L::store(to.add(v * L::N), L::load(from.add(v * L::N))) }
+                unsafe { self.gather::<L>(slot * size, p * width, width.min(c.batch * c.points - p * width)) }
+            }
+            return;
+        }
+        let from = c.source.add(image * c.images[0] + first);
+        for k in 0..c.channels {
+            let from = from.add(k * c.points);
+            for slot in 0..panels.len() {
+                let (from, to) = (from.add(slot * width).0, self.panel[slot * size + k * width..].as_mut_ptr());
+                for v in 0..2 {
+                    // SAFETY: the caller's promise.
+                    unsafe { L::store(to.add(v * L::N), L::load(from.add(v * L::N))) }
+                }
             }
         }
     }
 
-    /// A panel of `many` points of several images from `at` on; zeros where there are no more.
+    /// A panel of `many` points of several images from `at` on, to `to`; zeros where there are no more.
     #[inline(always)]
-    unsafe fn gather<L: Lanes<T>>(&mut self, at: usize, many: usize) {
+    unsafe fn gather<L: Lanes<T>>(&mut self, to: usize, at: usize, many: usize) {
         let (c, width) = (self.c, 2 * L::N);
+        let panel = &mut self.panel[to..][..c.channels * width];
         // SAFETY: the caller's promise.
-        unsafe { c.source().copy(at, many, self.panel, width) }
+        unsafe { c.source().copy(at, many, panel, width) }
         if many < width {
-            for k in 0..c.channels {
-                self.panel[k * width + many..(k + 1) * width].fill(T::ZERO);
+            for row in panel.chunks_exact_mut(width) {
+                row[many..].fill(T::ZERO);
             }
         }
     }
