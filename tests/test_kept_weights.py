@@ -1,4 +1,4 @@
-"""Convolutions of few points keep their weights in the order that the kernel reads. However these change, the next result has the new ones."""
+"""Convolutions of few points keep their weights in the order that the kernel reads, until somebody changes these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ LAYERS = {
 def convolved(x: np.ndarray, w: np.ndarray, pad=(0, 0), stride=(1, 1), dilation=(1, 1)) -> np.ndarray:
     """By NumPy, in double."""
     x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *((p, p) for p in pad)])
-    sizes = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(x.shape[2:], dilation, w.shape[2:], stride, strict=True)]
+    sizes = [
+        (n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(x.shape[2:], dilation, w.shape[2:], stride, strict=True)
+    ]
     y = np.zeros((x.shape[0], w.shape[0], *sizes))
     for i in range(w.shape[2]):
         for j in range(w.shape[3]):

@@ -92,7 +92,7 @@ def one_that_does_not_come(timeout):
                 told.append(True)
             else:
                 told.append(False)
-        # Who reads is told, unless the call itself was: an error may be found before that is back. Later calls are all told.
+        # Who reads is told, unless the call itself was: an error may be found before that is back. Later calls are.
         assert told[2] and (told[0] or told[1]), told
         assert time.monotonic() - begin < 20
         return x.data is None

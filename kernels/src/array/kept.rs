@@ -59,13 +59,13 @@ impl KeptForm {
 }
 
 /// Numbers that stand for those of an array.
-pub struct Form<T> {
+pub struct FormElements<T> {
     block: Arc<Block>,
     len: usize,
     of: PhantomData<T>,
 }
 
-impl<T: AnyBits> Deref for Form<T> {
+impl<T: AnyBits> Deref for FormElements<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -77,7 +77,7 @@ impl<T: AnyBits> Deref for Form<T> {
 impl Data {
     /// The form `name` of these elements, of `len` numbers, which `make` writes: where it was asked for before, nobody has taken the
     /// memory to write it since, and nobody else has it now.
-    pub fn form<T: AnyBits>(&self, name: FormName, len: usize, make: impl FnOnce(&mut [T])) -> Option<Form<T>> {
+    pub fn form<T: AnyBits>(&self, name: FormName, len: usize, make: impl FnOnce(&mut [T])) -> Option<FormElements<T>> {
         let block = self.block();
         if self.place() != Place::Host || block.mirror.get().is_some() || block.views.any() || !KEEP.get() {
             return None;
@@ -94,7 +94,7 @@ impl Data {
             return None;
         }
         if let Some(block) = state.form.clone() {
-            return Some(Form { block, len, of });
+            return Some(FormElements { block, len, of });
         }
         // Its array has it, and who asks; a third one may be writing it. Whoever takes it from now on to write it counts.
         if Arc::strong_count(block) > 2 {
@@ -111,7 +111,7 @@ impl Data {
             state.form = Some(made.clone());
         }
         drop(state);
-        Some(Form { block: made, len, of })
+        Some(FormElements { block: made, len, of })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::shape::Shape;
 pub use content::ReadContent;
 pub use data::Data;
 pub use data::shape_changed;
-pub use kept::{Form, FormName};
+pub use kept::{FormElements, FormName};
 pub use ndarray_view::NdArrayView;
 pub use snapshot::{ContentSnapshot, PlanContent};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::cpu::{ChannelOrder, Conv, Weights, loops};
+use super::cpu::{ChannelOrder, Conv, ConvolutionWeights, loops};
 use super::{ConvolutionSizes, Dims, cuda, three};
 use crate::array::{Data, Output, Place};
 use crate::call::View;
@@ -39,13 +39,13 @@ impl ConvolutionSizes {
             _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::forward(self, x, w, bias, y, Output::Write)?,
             Place::Host => with_real!(y.dtype(), T => {
-                self.forward_on_host(x.as_slice::<T>(), Weights::of(w), bias.map(|b| b.as_slice()), y.as_mut_slice())
+                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias.map(|b| b.as_slice()), y.as_mut_slice())
             }),
         }
         Ok(())
     }
 
-    fn forward_on_host<T: SimdReal>(&self, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    fn forward_on_host<T: SimdReal>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
         match self.on_host() {
             Some(c) => c.forward_by(x, w, bias, y),
             None => {

@@ -4,7 +4,7 @@ use super::few::{self, FewChannels, FewScratch};
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
 use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
 use crate::array::scratch::{self, Scratch};
-use crate::array::{Data, Form, FormName, Output};
+use crate::array::{Data, FormElements, FormName, Output};
 use crate::dtype::Real;
 use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool::tasks::SendPtr;
@@ -105,7 +105,7 @@ impl<T: Real> Choose<T> for Correlate<'_, T> {
 }
 
 /// The panels of all parts, one after another, if the array keeps them.
-fn kept_panels<T: Real, L: Lanes<T>>(weights: &Data, parts: &[ChannelContribution<T, L>]) -> Option<Form<T>> {
+fn kept_panels<T: Real, L: Lanes<T>>(weights: &Data, parts: &[ChannelContribution<T, L>]) -> Option<FormElements<T>> {
     let g = parts[0].c.g;
     let mut sizes =
         vec![g.lanes, g.channels, parts[0].channels, parts[0].order as usize, g.w.lane, g.w.channel, g.w.kernel];

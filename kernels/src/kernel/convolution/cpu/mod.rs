@@ -50,14 +50,14 @@ const KEPT: usize = 1 << 10;
 
 /// The weights of a convolution, and the array that they are, if it may keep another form of them.
 #[derive(Clone, Copy)]
-pub struct Weights<'a, T> {
+pub struct ConvolutionWeights<'a, T> {
     pub all: &'a [T],
     pub array: Option<&'a Data>,
 }
 
-impl<'a, T: Real> Weights<'a, T> {
-    pub fn of(array: &'a Data) -> Weights<'a, T> {
-        Weights { all: array.as_slice(), array: Some(array) }
+impl<'a, T: Real> ConvolutionWeights<'a, T> {
+    pub fn of(array: &'a Data) -> ConvolutionWeights<'a, T> {
+        ConvolutionWeights { all: array.as_slice(), array: Some(array) }
     }
 }
 
@@ -132,22 +132,22 @@ impl Conv {
 
     /// y = x * w + bias.
     pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        self.forward_by(x, Weights { all: w, array: None }, bias, y);
+        self.forward_by(x, ConvolutionWeights { all: w, array: None }, bias, y);
     }
 
     /// The same with weights that may be kept in another form.
-    pub fn forward_by<T: Real>(&self, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    pub fn forward_by<T: Real>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
         self.assert_sizes(x.len(), w.all.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
         let array = w.array.filter(|_| self.group == 1 && self.batch * self.output().iter().product::<usize>() <= KEPT);
-        let w = Weights { array, ..w };
+        let w = ConvolutionWeights { array, ..w };
         if !winograd::forward(self, x, w, bias, y) {
             self.direct_forward(x, w, bias, y);
         }
     }
 
     /// As [`Self::forward`], without transforms. The sizes have been checked.
-    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
         let g = Geometry::correlation(self);
         let (from, with, to) = (SendPtr::of(x), SendPtr::of(w.all), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {

@@ -4,7 +4,7 @@ use super::{Winograd, WinogradSizes};
 use crate::array::Output;
 use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
-use crate::kernel::convolution::cpu::{Conv, Weights};
+use crate::kernel::convolution::cpu::{Conv, ConvolutionWeights};
 use crate::pool::tasks::SendPtr;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -56,7 +56,7 @@ pub(crate) fn weight<T: Real>(c: &Conv) -> Option<WinogradSizes> {
 }
 
 /// y = x * w + bias, or nothing (false) where the direct kernel is to do it.
-pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: Weights<T>, bias: Option<&[T]>, y: &mut [T]) -> bool {
+pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::forward(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
     run(c, s, x, w, bias, y, |x, y| one.direct_forward(x, w, bias, y));
@@ -67,7 +67,7 @@ pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: Weights<T>, bias: Option<&[
 pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::data(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    let weights = Weights { all: w, array: None };
+    let weights = ConvolutionWeights { all: w, array: None };
     run(c, s, gy, weights, None, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
     true
 }
@@ -77,7 +77,7 @@ fn run<T: Real>(
     c: &Conv,
     s: WinogradSizes,
     x: &[T],
-    w: Weights<T>,
+    w: ConvolutionWeights<T>,
     bias: Option<&[T]>,
     y: &mut [T],
     again: impl Fn(&[T], &mut [T]),
