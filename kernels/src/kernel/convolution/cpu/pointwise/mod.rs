@@ -43,7 +43,7 @@ fn by_products(c: &Conv, pass: usize) -> bool {
 /// y = x * w + bias by matrix products, of slices that have the sizes; or nothing (false) where panels of points are to do it.
 pub(super) fn forward_by_products<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) -> bool {
     let [channels, made] = [c.in_channels, c.out_channels];
-    let does = c.group == 1 && by_products(c, 0);
+    let does = c.group == 1 && c.batch > 0 && by_products(c, 0);
     if does {
         let points = c.input.iter().product();
         let output = match bias {
@@ -63,7 +63,7 @@ pub(super) fn forward_by_products<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Opt
 /// The same for the gradient of x.
 pub(super) fn data_by_products<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) -> bool {
     let [channels, made] = [c.in_channels, c.out_channels];
-    let does = c.group == 1 && by_products(c, 1);
+    let does = c.group == 1 && c.batch > 0 && by_products(c, 1);
     if does {
         let points = c.input.iter().product();
         let (w, gy) = (Mat::new(w, made, channels).t(), Mat::new(gy, made, points).each());
