@@ -86,7 +86,14 @@ CASES = [
         args={"base_axis": -3, "pad": (0, 0), "stride": (1, 1), "dilation": (1, 1)},
         name="negative base_axis",
     ),
-    Case(inputs=[(2, 20, 9, 9), (17, 20, 3, 3), (17,)], args={"pad": (1, 1)}, second=False, name="odd channels"),
+    Case(
+        inputs=[(2, 20, 9, 9), (17, 20, 3, 3), (17,)],
+        args={"pad": (1, 1)},
+        second=False,
+        # By transforms on some processors, whose stated bound is 2e-5 of the root of the mean square, which is 13 here.
+        tolerance={"float": 1e-4},
+        name="odd channels",
+    ),
     Case(
         inputs=[(2, 5, 6, 3), (4, 3, 2, 3), (4,)],
         args={"channel_last": True, "pad": (1, 0), "stride": (1, 2)},
