@@ -157,7 +157,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                     for first in (0..s.channels).step_by(each) {
                         let channels = first..s.channels.min(first + each);
                         let c = self.block.c;
-                        TransformedWeights { c, p, channels: channels.clone(), to: u }.call::<L>();
+                        L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
                         self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
                     }
                     self.block.results::<L>(p);
