@@ -107,12 +107,12 @@ fn columns() -> [Percents; 3] {
 }
 
 fn pointwise() -> [Percents; 2] {
+    let choices = [&ALWAYS, &NOWHERE]
+        .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
     let mut found = [[[0; 5]; 5]; 2];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
         for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
             let c = Conv { batch: 4, kernel: [1; 3], pad: [0; 3], ..conv(channels, side, 1) };
-            let choices = [&ALWAYS, &NOWHERE]
-                .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
             let shares = passes(&c, choices);
             (0..2).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
         }

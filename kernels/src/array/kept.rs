@@ -36,6 +36,7 @@ pub(super) struct KeptForm(OnceLock<Box<Mutex<KeptState>>>);
 
 #[derive(Default)]
 struct KeptState {
+    /// What was asked for last, and its form.
     asked: Option<FormKey>,
     form: Option<Arc<Block>>,
     /// How often the memory was taken to be written.
@@ -52,7 +53,7 @@ impl KeptForm {
     pub(super) fn forget(&self) {
         let Some(mut state) = self.state() else { return };
         state.writes += 1;
-        let old = std::mem::take(&mut (state.asked.take(), state.form.take()));
+        let old = (state.asked.take(), state.form.take());
         drop(state);
         drop(old);
     }
@@ -107,7 +108,8 @@ impl Data {
         // SAFETY: the block has this many numbers and no other owner; any bytes are one.
         make(unsafe { std::slice::from_raw_parts_mut(made.ptr().cast(), len) });
         let mut state = block.kept.state()?;
-        if state.writes == writes {
+        // Another thread may have asked for another form meanwhile.
+        if state.writes == writes && state.asked.as_ref() == Some(&key) {
             state.form = Some(made.clone());
         }
         drop(state);
@@ -195,5 +197,20 @@ mod tests {
         assert!(form.is_some_and(|form| form[0] == 3.0) && !is_kept(&a));
         drop(data);
         assert_eq!([total(&a, "sum"), total(&a, "sum")], [-1.0, 7.0]);
+    }
+
+    unit_test!(who_asks_for_another_form_while_one_is_made_does_not_get_that);
+    fn who_asks_for_another_form_while_one_is_made_does_not_get_that() {
+        let a = NdArray::from_slice(&[1.0f32, 2.0], [2].into()).unwrap();
+        total(&a, "sum");
+        let data = a.read(DType::F32).unwrap();
+        let name = FormName { kernel: "sum", sizes: vec![2] };
+        let form = data.form(name, 1, |to: &mut [f32]| {
+            to[0] = 100.0;
+            assert_eq!(total(&a, "other"), -1.0);
+        });
+        assert!(form.is_some_and(|form| form[0] == 100.0) && !is_kept(&a));
+        drop(data);
+        assert_eq!([total(&a, "other"), total(&a, "other")], [3.0; 2]);
     }
 }

@@ -39,7 +39,8 @@ impl ConvolutionSizes {
             _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::forward(self, x, w, bias, y, Output::Write)?,
             Place::Host => with_real!(y.dtype(), T => {
-                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias.map(|b| b.as_slice()), y.as_mut_slice())
+                let bias = bias.map(|b| b.as_slice());
+                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias, y.as_mut_slice())
             }),
         }
         Ok(())

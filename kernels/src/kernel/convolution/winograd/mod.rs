@@ -236,8 +236,9 @@ impl Winograd<'_> {
 impl Choose<f32> for Winograd<'_> {
     fn with<L: Lanes<f32>>(self) {
         let panels = panels::<L>(&self.s);
-        let name = FormName { kernel: "winograd", sizes: [&[self.s.lanes, self.s.channels][..], &self.s.w].concat() };
         let kept = self.weights.and_then(|w| {
+            let sizes = [&[self.s.lanes, self.s.channels][..], &self.s.w].concat();
+            let name = FormName { kernel: "winograd", sizes };
             w.form(name, panels * taps_len::<L>(&self.s), |to: &mut [f32]| {
                 let to = SendPtr(to.as_mut_ptr());
                 pool::run(panels, &|p| {
