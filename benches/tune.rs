@@ -106,15 +106,15 @@ fn columns() -> [Percents; 3] {
     found
 }
 
-fn pointwise() -> [Percents; 2] {
+fn pointwise() -> [Percents; 3] {
     let choices = [&ALWAYS, &NOWHERE]
         .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
-    let mut found = [[[0; 5]; 5]; 2];
+    let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
         for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
             let c = Conv { batch: 4, kernel: [1; 3], pad: [0; 3], ..conv(channels, side, 1) };
             let shares = passes(&c, choices);
-            (0..2).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
+            (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
         }
     }
     found
@@ -160,7 +160,7 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
-        pointwise: [0, 1].map(|pass| table(&|row| &row.pointwise[pass])),
+        pointwise: [0, 1, 2].map(|pass| table(&|row| &row.pointwise[pass])),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
 }
@@ -184,7 +184,7 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
     let (winograd, columns) = ([0, 1, 2].map(table), [3, 4, 5].map(table));
-    let (pointwise, thin) = ([6, 7].map(table), [8, 9].map(table));
+    let (pointwise, thin) = ([6, 7, 8].map(table), [9, 10].map(table));
     Tuning { processor: tuned::processor().leak(), isa, winograd, columns, pointwise, thin }
 }
 

@@ -6,6 +6,9 @@ use super::tile::NextRows;
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
+/// Steps of a whole tile that are written out: counting them takes turns that the processor's multipliers could have.
+const STEPS: usize = 4;
+
 /// A tile of sums: `out[p][..] = init[p][..] + sum over i of x[p, i] w[i][..]`.
 pub(super) struct ProductTile<T> {
     pub(super) x: *const T,
@@ -61,27 +64,38 @@ impl<T: Real> ProductTile<T> {
                 }
             }
             let (mut x, mut w, mut next) = (self.x, self.w, self.next);
-            for _ in 0..self.depth {
-                // Tiles at the edges are few.
-                if P == ROWS {
-                    next.fetch();
-                }
-                let mut row = [L::splat(T::ZERO); V];
-                for v in 0..V {
-                    row[v] = L::load(w.add(v * L::N));
-                }
-                let mut from = x;
-                for p in 0..P {
-                    let s = L::splat(*from.add(p * x_row));
+            macro_rules! step {
+                () => {
+                    let mut row = [L::splat(T::ZERO); V];
                     for v in 0..V {
-                        acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                        row[v] = L::load(w.add(v * L::N));
                     }
-                    for v in if V > 2 { V - 1 } else { 0 }..V {
-                        from = L::after(from, acc[p][v]);
+                    let mut from = x;
+                    for p in 0..P {
+                        let s = L::splat(*from.add(p * x_row));
+                        for v in 0..V {
+                            acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                        }
+                        for v in if V > 2 { V - 1 } else { 0 }..V {
+                            from = L::after(from, acc[p][v]);
+                        }
                     }
-                }
-                x = x.add(if IN_ROWS { 1 } else { P });
-                w = w.add(self.w_stride);
+                    x = x.add(if IN_ROWS { 1 } else { P });
+                    w = w.add(self.w_stride);
+                };
+            }
+            // Tiles at the edges are few.
+            let mut left = self.depth;
+            while P == ROWS && left >= STEPS {
+                next.fetch();
+                step!();
+                step!();
+                step!();
+                step!();
+                left -= STEPS;
+            }
+            for _ in 0..left {
+                step!();
             }
             for p in 0..P {
                 for v in 0..V {

@@ -46,24 +46,24 @@ impl Ahead for [NextRows; 2] {
     }
 }
 
-/// Rows that are far apart, which the processor does not foresee: the first cache line of each of them, then the next lines.
+/// Rows that are far apart, which the processor does not foresee: the first two cache lines of each of them, then the next ones.
 #[derive(Clone, Copy)]
 pub struct NextRows {
     at: *const u8,
     stride: usize,
     rows: usize,
     left: usize,
-    lines: usize,
+    pairs: usize,
     written: bool,
 }
 
 impl NextRows {
     /// `rows` rows of `n` numbers, `stride` numbers apart; any addresses are allowed.
     pub fn new<T>(first: *const T, stride: usize, rows: usize, n: usize) -> NextRows {
-        let lines = (n * size_of::<T>()).div_ceil(simd::CACHE_LINE);
         // A row that does not begin with a line reaches into one more.
-        let lines = lines + usize::from(!first.addr().is_multiple_of(simd::CACHE_LINE));
-        NextRows { at: first.cast(), stride: stride * size_of::<T>(), rows, left: rows, lines, written: false }
+        let bytes = n * size_of::<T>() + first.addr() % simd::CACHE_LINE;
+        let (stride, pairs) = (stride * size_of::<T>(), bytes.div_ceil(2 * simd::CACHE_LINE));
+        NextRows { at: first.cast(), stride, rows, left: rows, pairs, written: false }
     }
 
     /// The same rows, which will be written: into the first cache, where stores go.
@@ -71,13 +71,16 @@ impl NextRows {
         NextRows { written: true, ..self }
     }
 
-    /// Asks for the next line.
+    /// Asks for the next two lines.
     #[inline(always)]
     pub(super) fn fetch(&mut self) {
+        let second = self.at.wrapping_add(simd::CACHE_LINE);
         if self.written {
             simd::prefetch(self.at);
+            simd::prefetch(second);
         } else {
             simd::prefetch_into::<2>(self.at);
+            simd::prefetch_into::<2>(second);
         }
         self.at = self.at.wrapping_add(self.stride);
         self.left = self.left.wrapping_sub(1);
@@ -86,13 +89,13 @@ impl NextRows {
         }
     }
 
-    /// From the last row to the first one, a line further; to no more than the last line again where that was all.
+    /// From the last row to the first one, two lines further; to no more than the last ones again where those were all.
     fn turn(&mut self) {
-        self.lines = self.lines.saturating_sub(1);
-        if self.lines == 0 {
+        self.pairs = self.pairs.saturating_sub(1);
+        if self.pairs == 0 {
             (self.left, self.stride) = (usize::MAX, 0);
         } else {
-            self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(simd::CACHE_LINE);
+            self.at = self.at.wrapping_sub(self.rows * self.stride).wrapping_add(2 * simd::CACHE_LINE);
             self.left = self.rows;
         }
     }
@@ -142,11 +145,16 @@ impl<T: Real> Tiles<'_, T> {
 
     #[inline(always)]
     unsafe fn rows<L: Lanes<T>, A: Ahead, const V: usize>(&self, from: usize, rows: usize, ahead: &mut A) {
+        let step = even_step(&self.lane[from..from + rows]);
         macro_rules! choose {
             ($($p:literal)*) => {
-                match rows {
-                    // SAFETY: the caller's promise.
-                    $($p if $p <= L::ROWS => unsafe { self.tile::<L, A, $p, V>(from, ahead) },)*
+                match (rows, step) {
+                    $(($p, Some(step)) if V > 1 && is_whole::<T, L>($p) => {
+                        // SAFETY: the caller's promise.
+                        unsafe { self.tile::<L, A, $p, V, true>(from, step, ahead) }
+                    }
+                    // SAFETY: as above.
+                    ($p, _) if $p <= L::ROWS => unsafe { self.tile::<L, A, $p, V, false>(from, 0, ahead) },)*
                     _ => unreachable!("a tile has at most L::ROWS rows"),
                 }
             };
@@ -154,38 +162,60 @@ impl<T: Real> Tiles<'_, T> {
         choose!(1 2 3 4 5 6 7 8 9 10 11 12 13 14)
     }
 
+    /// `EVEN` says that the rows of x are `step` apart.
     // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn tile<L: Lanes<T>, A: Ahead, const P: usize, const V: usize>(&self, from: usize, ahead: &mut A) {
+    unsafe fn tile<L: Lanes<T>, A: Ahead, const P: usize, const V: usize, const EVEN: bool>(
+        &self,
+        from: usize,
+        step: isize,
+        ahead: &mut A,
+    ) {
         // SAFETY: the tables say where operands lie, and the caller promised that they are valid.
         unsafe {
             let lane: &[isize; P] = &*self.lane.as_ptr().add(from).cast();
             let mut acc = [[L::splat(T::ZERO); V]; P];
             let mut w = self.w;
             let mut next = *ahead;
-            for &off in self.off {
-                // Smaller tiles have no time for it, and are few.
-                if 2 * P >= L::ROWS {
-                    next.fetch();
-                }
-                let mut x = self.x.offset(off);
-                let mut row = [L::splat(T::ZERO); V];
-                for v in 0..V {
-                    row[v] = L::load(w.add(v * L::N));
-                }
-                for p in 0..P {
-                    let s = L::splat(*x.offset(lane[p]));
+            macro_rules! step {
+                ($off:expr) => {
+                    let mut x = self.x.wrapping_offset($off + if EVEN { lane[0] } else { 0 });
+                    let mut row = [L::splat(T::ZERO); V];
                     for v in 0..V {
-                        acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                        row[v] = L::load(w.add(v * L::N));
                     }
-                    if V > 1 {
+                    for p in 0..P {
+                        let s = L::splat(*x.wrapping_offset(if EVEN { (p % 4) as isize * step } else { lane[p] }));
                         for v in 0..V {
-                            x = L::after(x, acc[p][v]);
+                            acc[p][v] = L::fma(s, row[v], acc[p][v]);
+                        }
+                        if V > 1 {
+                            for v in 0..V {
+                                x = L::after(x, acc[p][v]);
+                            }
+                        }
+                        if EVEN && p % 4 == 3 {
+                            x = x.wrapping_offset(4 * step);
                         }
                     }
-                }
-                w = w.add(self.w_stride);
+                    // Without it the next row would come too early, for which there is no register.
+                    for v in 0..V {
+                        w = L::after(w, acc[P - 1][v]);
+                    }
+                    w = w.add(self.w_stride);
+                };
+            }
+            let mut off = self.off;
+            // Smaller tiles have no time for fetching, and are few.
+            while let (true, [first, second, rest @ ..]) = (is_whole::<T, L>(P), off) {
+                next.fetch();
+                step!(*first);
+                step!(*second);
+                off = rest;
+            }
+            for &off in off {
+                step!(off);
             }
             *ahead = next;
             let (init, out) = (self.init.add(from * self.init_stride), self.out.add(from * self.out_stride));
@@ -197,4 +227,17 @@ impl<T: Real> Tiles<'_, T> {
             }
         }
     }
+}
+
+/// Whether a tile has so many rows that its loop is the time of it.
+#[inline(always)]
+const fn is_whole<T: Real, L: Lanes<T>>(rows: usize) -> bool {
+    2 * rows >= L::ROWS
+}
+
+/// The distance of places that are equally far apart.
+#[inline(always)]
+fn even_step(lane: &[isize]) -> Option<isize> {
+    let step = lane.get(1)? - lane[0];
+    lane.windows(2).all(|l| l[1] - l[0] == step).then_some(step)
 }

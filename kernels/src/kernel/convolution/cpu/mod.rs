@@ -269,6 +269,9 @@ impl Conv {
         if !pointwise && fast.is_none() && columns::suits_weight(self) {
             return columns::weight(self, all_gy, all_x, all_gw, output);
         }
+        if pointwise && pointwise::weight_by_products(self, all_gy, all_x, all_gw, output) {
+            return;
+        }
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             let gw = gw.add(i * g.lanes * g.w.lane);

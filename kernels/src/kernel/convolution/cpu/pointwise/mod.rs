@@ -8,13 +8,14 @@ use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
-use crate::gemm::{Mat, MatMut, batch_matmul};
+use crate::gemm::{Mat, MatMut, batch_matmul, matmul};
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::tuned;
 use std::cell::Cell;
 use std::ops::Range;
+use weight::TurnSums;
 pub(super) use weight::{PointwiseWeight, PointwiseWeightScratch};
 
 /// Multiplications that are worth a task; how many times that a task has at most, where there are many of them: all panels
@@ -32,8 +33,11 @@ pub(super) fn suits(c: &Conv) -> bool {
     c.kernel == [1; 3] && c.stride == [1; 3] && c.pad == [0; 3] && c.layout == ChannelOrder::ChannelFirst
 }
 
-/// Whether the result (0) or the gradient of x (1) is better made by a matrix product for each image.
+/// Whether the result (0), the gradient of x (1) or that of w (2) is better made by a matrix product for each image.
 fn by_products(c: &Conv, pass: usize) -> bool {
+    if c.group != 1 || c.batch == 0 {
+        return false;
+    }
     let weights = tuned::WINOGRAD_CHANNELS.map(|n| n * n);
     let points = tuned::WINOGRAD_SIDES.map(|n| n * n);
     let at = [c.weight_len() / c.group, c.input.iter().product()];
@@ -43,7 +47,7 @@ fn by_products(c: &Conv, pass: usize) -> bool {
 /// y = x * w + bias by matrix products, of slices that have the sizes; or nothing (false) where panels of points are to do it.
 pub(super) fn forward_by_products<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) -> bool {
     let [channels, made] = [c.in_channels, c.out_channels];
-    let does = c.group == 1 && c.batch > 0 && by_products(c, 0);
+    let does = by_products(c, 0);
     if does {
         let points = c.input.iter().product();
         let output = match bias {
@@ -63,11 +67,34 @@ pub(super) fn forward_by_products<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Opt
 /// The same for the gradient of x.
 pub(super) fn data_by_products<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) -> bool {
     let [channels, made] = [c.in_channels, c.out_channels];
-    let does = c.group == 1 && c.batch > 0 && by_products(c, 1);
+    let does = by_products(c, 1);
     if does {
         let points = c.input.iter().product();
         let (w, gy) = (Mat::new(w, made, channels).t(), Mat::new(gy, made, points).each());
         batch_matmul(c.batch, w, gy, MatMut::new(gx, channels, points), output);
+    }
+    does
+}
+
+/// The same for the gradient of w, which is summed image after image.
+pub(super) fn weight_by_products<T: Real>(c: &Conv, gy: &[T], x: &[T], gw: &mut [T], output: Output) -> bool {
+    let [channels, made] = [c.in_channels, c.out_channels];
+    let does = by_products(c, 2);
+    if does {
+        let points = c.input.iter().product::<usize>();
+        let images = x.chunks_exact(channels * points).zip(gy.chunks_exact(made * points)).enumerate();
+        let images = images.map(|(i, (x, gy))| (i > 0, Mat::new(x, channels, points), Mat::new(gy, made, points)));
+        let write = |added: bool| if added { Output::Accumulate } else { Output::Write };
+        // The second matrix is turned on its way: the smaller one.
+        if made < channels {
+            scratch::with(channels * made, |sums: &mut [T]| {
+                images.for_each(|(n, x, gy)| matmul(x, gy.t(), MatMut::new(sums, channels, made), write(n)));
+                dispatch(TurnSums { sums, gw, made, output });
+            });
+        } else {
+            let adds = output == Output::Accumulate;
+            images.for_each(|(n, x, gy)| matmul(gy, x.t(), MatMut::new(gw, made, channels), write(n || adds)));
+        }
     }
     does
 }

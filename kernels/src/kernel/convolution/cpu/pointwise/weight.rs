@@ -203,6 +203,34 @@ impl<T: Real> PointBlocks<'_, T> {
     }
 }
 
+/// Sums `[channel][made]`, put into the gradient.
+pub(super) struct TurnSums<'a, T> {
+    pub sums: &'a [T],
+    pub gw: &'a mut [T],
+    pub made: usize,
+    pub output: Output,
+}
+
+impl<T: Real> Choose<T> for TurnSums<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        // SAFETY: the machine has what `dispatch` chose.
+        unsafe { L::enter(self) }
+    }
+}
+
+impl<T: Real> WithLanes<T> for TurnSums<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let TurnSums { sums, gw, made, output } = self;
+        let channels = sums.len() / made;
+        let gw = &mut gw[..sums.len()];
+        let (src, dst) = (sums.as_ptr(), gw.as_mut_ptr());
+        let block = TransposeBlock { src, src_stride: made, rows: channels, cols: made, dst, dst_stride: channels };
+        // SAFETY: both have `channels * made` numbers.
+        unsafe { transpose_or_add::<T, L>(block, output == Output::Accumulate) }
+    }
+}
+
 /// Adds up the parts of a group's sums in their order, and puts them into the gradient.
 struct FinishPointwise<'a, T> {
     c: &'a PointwiseWeight<'a, T>,
