@@ -252,15 +252,29 @@ impl<T: Real> Blocks<T> {
         };
         let c = Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c };
         let adds = self.output == Output::Accumulate;
-        let in_place = n == width && c.cs == 1 && !adds;
+        let in_place = n == width && c.cs == 1 && (!adds || rows == ROWS);
         let (out, out_stride) = if in_place { (c.data, c.rs as usize) } else { (sums.as_mut_ptr(), width) };
         // What earlier blocks gave begins the sums, but where C's old numbers are among it.
         let begun = k > 0 && !adds;
         let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (zeros.as_ptr(), 0) };
-        let next = NextRows::new(out.wrapping_add(rows * out_stride).cast_const(), out_stride, rows, width).written();
+        let below = c.data.wrapping_offset(rows as isize * c.rs);
+        let next = NextRows::new(below.cast_const(), c.rs as usize, rows, width).written();
         let edge = Edge { sums: sums.as_mut_ptr(), width, n, rows, c };
-        let strip =
-            ProductTile { x, x_row, rows, depth, w, w_stride, vectors, init, init_stride, out, out_stride, next };
+        let strip = ProductTile {
+            x,
+            x_row,
+            rows,
+            depth,
+            w,
+            w_stride,
+            vectors,
+            init,
+            init_stride,
+            out,
+            out_stride,
+            adds: adds && in_place,
+            next,
+        };
         // SAFETY: the caller's promise.
         unsafe {
             if begun && !in_place {

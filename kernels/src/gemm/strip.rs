@@ -23,6 +23,8 @@ pub(super) struct ProductTile<T> {
     pub(super) init_stride: usize,
     pub(super) out: *mut T,
     pub(super) out_stride: usize,
+    /// A whole tile is added to what `out` has.
+    pub(super) adds: bool,
     /// What the next tile writes.
     pub(super) next: NextRows,
 }
@@ -99,7 +101,11 @@ impl<T: Real> ProductTile<T> {
             }
             for p in 0..P {
                 for v in 0..V {
-                    L::store(self.out.add(p * self.out_stride + v * L::N), acc[p][v]);
+                    let out = self.out.add(p * self.out_stride + v * L::N);
+                    if P == ROWS && self.adds {
+                        acc[p][v] = L::fma(L::load(out), L::splat(T::ONE), acc[p][v]);
+                    }
+                    L::store(out, acc[p][v]);
                 }
             }
         }
