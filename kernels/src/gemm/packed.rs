@@ -71,7 +71,8 @@ fn rows_in_order<T>(s: Side<T>) -> bool {
 }
 
 /// Vectors of a tile, so that its sums fit the registers.
-fn vectors<T: Real, L: Lanes<T>>() -> usize {
+#[inline(always)]
+pub(super) const fn vectors<T: Real, L: Lanes<T>>() -> usize {
     if L::ROWS > ROWS { 4 } else { 2 }
 }
 

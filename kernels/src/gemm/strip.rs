@@ -1,8 +1,8 @@
 //! The inner loop of matrix products: a tile of sums, and what goes between it and C where it is no whole tile.
 
 use super::Dest;
-use super::packed::ROWS;
-use super::tile::NextRows;
+use super::packed::{ROWS, vectors};
+use super::tile::{NextRows, written_out};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
@@ -43,11 +43,13 @@ impl<T: Real> WithLanes<T> for ProductTile<T> {
                 }
             };
         }
+        let widest = vectors::<T, L>();
         match self.vectors {
-            4 => choose!(4: 1 2 3 4 5 6),
-            3 => choose!(3: 1 2 3 4 5 6),
+            4 if widest == 4 => choose!(4: 1 2 3 4 5 6),
+            3 if widest == 4 => choose!(3: 1 2 3 4 5 6),
             2 => choose!(2: 1 2 3 4 5 6),
-            _ => choose!(1: 1 2 3 4 5 6),
+            1 => choose!(1: 1 2 3 4 5 6),
+            _ => unreachable!("a tile is at most `widest` vectors wide"),
         }
     }
 }
@@ -86,9 +88,9 @@ impl<T: Real> ProductTile<T> {
                     w = w.add(self.w_stride);
                 };
             }
-            // Tiles at the edges are few.
+            let is_whole = P == ROWS && V > 1;
             let mut left = self.depth;
-            while P == ROWS && left >= STEPS {
+            while is_whole && written_out::<T, L>() && left >= STEPS {
                 next.fetch();
                 step!();
                 step!();
@@ -97,6 +99,10 @@ impl<T: Real> ProductTile<T> {
                 left -= STEPS;
             }
             for _ in 0..left {
+                // Tiles at the edges are few.
+                if is_whole && !written_out::<T, L>() {
+                    next.fetch();
+                }
                 step!();
             }
             for p in 0..P {

@@ -149,7 +149,7 @@ impl<T: Real> Tiles<'_, T> {
         macro_rules! choose {
             ($($p:literal)*) => {
                 match (rows, step) {
-                    $(($p, Some(step)) if V > 1 && is_whole::<T, L>($p) => {
+                    $(($p, Some(step)) if goes_in_pairs::<T, L>($p, V) => {
                         // SAFETY: the caller's promise.
                         unsafe { self.tile::<L, A, $p, V, true>(from, step, ahead) }
                     }
@@ -207,14 +207,18 @@ impl<T: Real> Tiles<'_, T> {
                 };
             }
             let mut off = self.off;
-            // Smaller tiles have no time for fetching, and are few.
-            while let (true, [first, second, rest @ ..]) = (is_whole::<T, L>(P), off) {
+            let in_pairs = goes_in_pairs::<T, L>(P, V);
+            while let (true, [first, second, rest @ ..]) = (in_pairs, off) {
                 next.fetch();
                 step!(*first);
                 step!(*second);
                 off = rest;
             }
             for &off in off {
+                // Smaller tiles have no time for it, and are few.
+                if !in_pairs && 2 * P >= L::ROWS {
+                    next.fetch();
+                }
                 step!(off);
             }
             *ahead = next;
@@ -229,10 +233,17 @@ impl<T: Real> Tiles<'_, T> {
     }
 }
 
-/// Whether a tile has so many rows that its loop is the time of it.
+/// Whether the loops of whole tiles are written out some times: counting takes turns that the multipliers could have. No more code than
+/// where most of the time is.
 #[inline(always)]
-const fn is_whole<T: Real, L: Lanes<T>>(rows: usize) -> bool {
-    2 * rows >= L::ROWS
+pub(super) const fn written_out<T: Real, L: Lanes<T>>() -> bool {
+    size_of::<T>() == 4 && L::ROWS > 4
+}
+
+/// Whether a tile's steps go in pairs.
+#[inline(always)]
+const fn goes_in_pairs<T: Real, L: Lanes<T>>(rows: usize, vectors: usize) -> bool {
+    vectors > 1 && written_out::<T, L>() && 4 * rows >= 3 * L::ROWS
 }
 
 /// The distance of places that are equally far apart.

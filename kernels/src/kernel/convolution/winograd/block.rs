@@ -241,8 +241,8 @@ impl TileBlock<'_> {
                 out,
                 out_stride: wide,
             };
-            // SAFETY: a point's inputs, weights and sums.
-            unsafe { tiles.call::<L>() }
+            // SAFETY: a point's inputs, weights and sums. Not inlined: the loops are many, and others have them too.
+            unsafe { L::enter(tiles) }
         }
     }
 
