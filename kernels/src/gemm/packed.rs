@@ -135,7 +135,8 @@ impl<T: Real> Blocks<T> {
         let a_depth = depths.size(0) + APART;
         let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * a_depth) };
         let (tiles, panels) = (Cut::at_most(p.m, ROWS), Cut::at_most(all, vectors::<T, L>()));
-        let place = match rows_in_order(p.b) && p.n.is_multiple_of(L::N) && is_small {
+        let is_panel = panels.pieces == 1 && p.b.rs == p.n as isize;
+        let place = match rows_in_order(p.b) && p.n.is_multiple_of(L::N) && (is_small || is_panel) {
             true => PanelPlace::InPlace,
             false if tiles.pieces <= TILES => PanelPlace::Own,
             false => PanelPlace::Shared,

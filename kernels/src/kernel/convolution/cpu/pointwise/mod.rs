@@ -40,7 +40,7 @@ fn by_products(c: &Conv, pass: usize) -> bool {
     }
     let weights = tuned::WINOGRAD_CHANNELS.map(|n| n * n);
     let points = tuned::WINOGRAD_SIDES.map(|n| n * n);
-    let at = [c.weight_len() / c.group, c.input.iter().product()];
+    let at = [c.weight_len(), c.input.iter().product()];
     tuned::percent(&tuned::get().pointwise[pass], [&weights, &points], at) < 95
 }
 
