@@ -6,7 +6,7 @@ use super::tile::{NextRows, written_out};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
-/// Steps of a whole tile that are written out: counting them takes turns that the processor's multipliers could have.
+/// Steps of a whole tile that are written out, where they are.
 const STEPS: usize = 4;
 
 /// A tile of sums: `out[p][..] = init[p][..] + sum over i of x[p, i] w[i][..]`.
