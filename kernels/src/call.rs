@@ -4,6 +4,7 @@
 use crate::array::{AxisMap, Data, NdArray, Output, Place, Strided, shape_changed};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::kernel::finish::{ChannelScaling, Finish};
 use crate::random::LastDraw;
 use crate::saved::Saved;
 use crate::shape::Shape;
@@ -95,6 +96,25 @@ pub trait Call: Any + Send + Sync {
     /// output whose gradient the function's rule hands on as input `i`'s.
     fn grad_over(&self, _i: usize) -> Option<usize> {
         None
+    }
+
+    /// Outer axes, channels and inner axes of the result (channels first) where the kernel on the host takes what
+    /// [`Run::finish`] asks for.
+    #[doc(hidden)]
+    fn finishes(&self) -> Option<[usize; 3]> {
+        None
+    }
+
+    /// The same where the function on the host is nothing but a scaling of each channel by inputs other than the first.
+    #[doc(hidden)]
+    fn scales(&self) -> Option<[usize; 3]> {
+        None
+    }
+
+    /// That scaling; the first input is not read.
+    #[doc(hidden)]
+    fn scaling(&self, _dtype: DType, _x: &[View]) -> ChannelScaling {
+        unreachable!("only for functions that are scalings")
     }
 
     /// The last draw of a random function.
@@ -307,6 +327,9 @@ pub struct Run<'a> {
     pub keep: bool,
     #[doc(hidden)]
     pub saved: &'a Saved,
+    /// What is to be done to the result, for calls that [take it](Call::finishes).
+    #[doc(hidden)]
+    pub finish: Option<&'a Finish<'a>>,
     /// The number of the call's shapes.
     #[doc(hidden)]
     pub call: u64,

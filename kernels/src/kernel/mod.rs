@@ -21,6 +21,7 @@ pub mod deformable_convolution;
 pub mod einsum;
 pub mod embed;
 pub mod fft;
+pub mod finish;
 pub mod flip;
 pub mod frames;
 pub mod gather;

@@ -109,6 +109,18 @@ impl<T: SimdReal> TileProgram<T> {
         unsafe { TileRun { program: self, n: to, sources, sinks, scalars }.range(from, to) }
     }
 
+    /// Runs over `n` elements from `first` on, then as many `apart` further on, `count` times in all, on this thread.
+    ///
+    /// # Safety
+    /// As [`TileProgram::run`], for all of these.
+    pub unsafe fn run_rows(&self, [first, apart, count, n]: [usize; 4], sources: &[Source], sinks: &[Destination]) {
+        assert!(self.takes(sources.len(), sinks.len(), 0));
+        let run =
+            TileRun { program: self, n: first + apart * count.saturating_sub(1) + n, sources, sinks, scalars: &[] };
+        // SAFETY: the caller's promise.
+        unsafe { if n == apart { run.range(first, first + count * n) } else { run.rows(first, apart, count, n) } }
+    }
+
     /// Gives `f` each run of steps.
     fn each_run(&mut self, f: fn(&mut [RegisterOp])) {
         for c in &self.code {

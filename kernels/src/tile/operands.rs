@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::expr::Formula;
 use crate::expr::ssa::{Id, Ssa};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A program in the type it computes in, on its device.
@@ -33,6 +34,15 @@ impl AnyProgram {
     pub fn on_gpu(site: Site, formula: &Formula) -> Option<AnyProgram> {
         let double = site.compute_dtype() == DType::F64;
         site.place.gpu().map(|gpu| AnyProgram::Gpu(gpu, cuda::program::DeviceProgram::of(double, formula)))
+    }
+
+    /// The host's program, if it computes in `T`.
+    pub(crate) fn of_type<T: 'static>(&self) -> Option<&TileProgram<T>> {
+        match self {
+            AnyProgram::F32(p) => (&**p as &dyn Any).downcast_ref(),
+            AnyProgram::F64(p) => (&**p as &dyn Any).downcast_ref(),
+            AnyProgram::Gpu(..) => None,
+        }
     }
 
     #[inline]
@@ -109,6 +119,16 @@ impl Operands {
         self.sinks.push(Destination { ptr: data.address() as *mut u8, dtype: data.dtype() });
         self.written.push(data);
         Ok(())
+    }
+
+    /// Whether what is written lies in nothing that is read, but in what is written element by element.
+    pub fn are_apart(&self) -> bool {
+        self.apart.is_empty()
+    }
+
+    /// What is read and written.
+    pub(crate) fn arrays(&self) -> (&[Source], &[Destination]) {
+        (&self.sources, &self.sinks)
     }
 
     /// Runs `program` over all elements.

@@ -37,12 +37,21 @@ impl<T: SimdReal> TileRun<'_, T> {
     /// # Safety
     /// As [`TileProgram::run`], for `to` elements.
     pub unsafe fn range(&self, from: usize, to: usize) {
-        if from == to {
+        // SAFETY: the caller's promise.
+        unsafe { self.rows(from, 0, 1, to - from) }
+    }
+
+    /// Runs `n` elements from `first` on, then as many `apart` further on, `count` times in all.
+    ///
+    /// # Safety
+    /// As [`TileProgram::run`], for all of these.
+    pub unsafe fn rows(&self, first: usize, apart: usize, count: usize, n: usize) {
+        if n * count == 0 {
             return;
         }
         let p = self.program;
-        let tile = p.tile.min((to - from).next_multiple_of(64).max(64));
-        let words = (p.tiles * tile + p.blocks * p.block) * size_of::<T>() / 8 + 8;
+        let size = p.tile.min(n.next_multiple_of(64).max(64));
+        let words = (p.tiles * size + p.blocks * p.block) * size_of::<T>() / 8 + 8;
         SCRATCH.with_borrow_mut(|scratch| {
             if scratch.len() < words {
                 *scratch = vec![0; words];
@@ -51,24 +60,32 @@ impl<T: SimdReal> TileRun<'_, T> {
             let base = base.next_multiple_of(64) as *mut T;
             // SAFETY: slots are tiles inside the scratch; the caller answers for the rest.
             unsafe {
-                let mut places = self.places(base, tile, from);
-                self.prepare(&places.of, tile.min(to - from));
+                let mut places = self.places(base, size, first);
+                self.prepare(&places.of, size.min(n));
                 let numbers = (0..p.inputs).filter(|&s| self.is_number(s)).count();
                 let direct = places.moving.len() + numbers == p.inputs + p.outputs;
-                let tile = if p.code.len() == 1 && places.all_move() { to - from } else { tile };
-                let mut at = from;
-                while at < to {
-                    let left = places.runs.as_ref().map_or(to, |runs| runs.left);
-                    let len = tile.min(to - at).min(left);
-                    if direct {
-                        self.execute(&places, len);
-                    } else {
-                        self.load(&mut places, at, len);
-                        self.execute(&places, len);
-                        self.store(&places.of, at, len);
+                let tile = if p.code.len() == 1 && places.all_move() { n } else { size };
+                for row in 0..count {
+                    let mut at = first + row * apart;
+                    if row > 0 && direct {
+                        places.advance(apart - n);
+                    } else if row > 0 {
+                        places = self.places(base, size, at);
                     }
-                    places.advance(len);
-                    at += len;
+                    let to = at + n;
+                    while at < to {
+                        let left = places.runs.as_ref().map_or(to, |runs| runs.left);
+                        let len = tile.min(to - at).min(left);
+                        if direct {
+                            self.execute(&places, len);
+                        } else {
+                            self.load(&mut places, at, len);
+                            self.execute(&places, len);
+                            self.store(&places.of, at, len);
+                        }
+                        places.advance(len);
+                        at += len;
+                    }
                 }
             }
         });

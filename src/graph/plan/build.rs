@@ -2,6 +2,7 @@
 
 use super::changes::Changes;
 use super::exec;
+use super::finish::{self, FinishedCall};
 use super::group::{self, Unit};
 use super::order::{ExecutionOrder, Graph, Node, Var, collect};
 use super::program::{UnitBackward, forward_program};
@@ -211,6 +212,10 @@ pub(crate) struct ForwardStep {
     pub(super) work: usize,
     /// Slots that no later step reads.
     pub(crate) free: SmallVec<[u32; 2]>,
+    /// A later step does it.
+    pub(super) is_later: bool,
+    /// What it does besides.
+    pub(super) finishes: Option<Box<FinishedCall>>,
 }
 
 pub(crate) enum ForwardAction {
@@ -262,13 +267,16 @@ impl ForwardPlan {
         let ranked = key.hooked.then(|| group::ranked(&units));
         let mut b = ForwardBuilder::new(&g, ranked.as_ref().unwrap_or(&units), key);
         b.keep_for_backward();
-        let steps = b.steps();
+        let mut steps = b.steps();
         let kept: Vec<bool> = (0..g.vars.len() as u32).map(|v| b.stays(v)).collect();
         let unmade = (0..g.vars.len() as u32).filter(|&v| g.var(v).observed.data && !b.exists(v)).collect();
         let slot = |(i, v)| PlanSlot::new(&g, v, b.in_run, b.is_cleared(i as u32));
         let slots = g.vars.iter().enumerate().map(slot).collect();
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
+        if key.fused && !b.in_run {
+            finish::join(&g, &mut steps, keep);
+        }
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let made = g.made_in_time();
         let leaves: Vec<u32> = watched.iter().copied().filter(|&v| g.var(v).producer.is_none()).collect();
@@ -597,7 +605,7 @@ impl ForwardStep {
             ForwardAction::Call(n) | ForwardAction::View(n) => g.var(g.nodes[*n as usize].y[0]).shape.size(),
             ForwardAction::Viewed(_) => 1,
         };
-        ForwardStep { what, work, free }
+        ForwardStep { what, work, free, is_later: false, finishes: None }
     }
 
     /// Nothing takes over memory: the script may look at what was read, or have written it.

@@ -184,6 +184,7 @@ impl ForwardPlan {
     fn note_ran(&self, i: usize) {
         let now = array::now();
         let ran = |n: u32| self.nodes[n as usize].f.set_ran(now);
+        self.steps[i].finishes.iter().for_each(|f| [Some(f.node), f.scaling].into_iter().flatten().for_each(ran));
         match &self.steps[i].what {
             ForwardAction::Tile(_) if !self.key.hooked => self.units[i].nodes.iter().for_each(|&n| ran(n)),
             what => ran(what.node()),
@@ -234,13 +235,19 @@ impl ForwardPlan {
     }
 
     fn step(&self, i: usize, step: &ForwardStep, hooks: &NodeHooks) -> Result<()> {
+        if step.is_later {
+            return Ok(());
+        }
         let node = &self.nodes[step.what.node() as usize];
         if hooks.any() {
             self.hook(&node.x, || hooks.before(&node.f, &self.slots))?;
         }
         let _label = alloc::label("output of", node.name);
         let (clock, made) = (array::now(), step.what.makes(&node.y));
-        step.what.run(node, &self.slots, false)?;
+        match &step.finishes {
+            Some(finished) => self.finish(step, finished)?,
+            None => step.what.run(node, &self.slots, false)?,
+        }
         if array::now() != clock + made.len() as u64 || array::is_any_shown() {
             made.iter().for_each(|&v| self.slots[v as usize].data.note_whole()); // another thread may have read some of it
         }

@@ -12,6 +12,7 @@ use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
 use nnrs_kernels::fork;
 use nnrs_kernels::kernel::convolution::winograd;
+use nnrs_kernels::kernel::finish::Finish;
 use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
@@ -110,7 +111,8 @@ fn forward<'a>(
     }
     let (again, keep) = (how.again, how.keep && saves);
     let dtype = f.context.compute_dtype();
-    let run = Run { dtype, again, keep, saved: &f.saved, call: setup.number, shapes: &setup.x, inputs: &arrays };
+    let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
+    let run = Run { dtype, again, keep, saved, finish: None, call, shapes, inputs: &arrays };
     if !f.is_idle(setup) {
         let _exact = winograd::exact_here(f.context.is_exact());
         setup.call()?.forward(&run, &inputs, &mut outs)?;
@@ -124,6 +126,72 @@ fn forward<'a>(
         Some(over) => over.copy_from(y[0]),
         None => Ok(()),
     }
+}
+
+/// Input `i` of a call on the host.
+fn input<'a>(n: &'a PlanNode, i: usize, slots: &[PlanSlot]) -> Result<View<'a>> {
+    read_view(&n.f, i, &slots[n.reads[i] as usize].data, &n.setup.x[i], n.view(i), Place::Host)
+}
+
+/// Runs a call whose result is scaled, and goes through a unit that reads it as `result`, before it is slot `made`. Nothing is done
+/// (false) where that is the memory of something that they read.
+pub(super) fn finished(
+    node: &PlanNode,
+    scaling: Option<&PlanNode>,
+    unit: Option<(&ForwardTile, u32)>,
+    made: u32,
+    slots: &[PlanSlot],
+) -> Result<bool> {
+    let (f, setup, y) = (&node.f, &node.setup, &slots[made as usize].data);
+    let place = Place::Host;
+    let others = unit.iter().flat_map(|(t, result)| t.sources.iter().map(|s| s.0).filter(move |v| v != result));
+    let of_scaling = scaling.iter().flat_map(|n| n.reads[1..].iter().copied());
+    let mut all = node.reads.iter().copied().chain(of_scaling).chain(others);
+    if all.any(|v| is_same_memory(&slots[v as usize].data, y)) {
+        return Ok(false);
+    }
+    let inputs = (0..node.x.len()).map(|i| input(node, i, slots)).collect::<Result<SmallVec<[View; 4]>>>()?;
+    let data = y.overwrite_at(place, f.context.dtype())?.of(setup.y[0].size())?;
+    let scaled = scaling.map(|n| -> Result<_> {
+        let first = std::iter::once(Ok(View::new(&n.setup.x[0], data.clone())));
+        let x = first.chain((1..n.x.len()).map(|i| input(n, i, slots))).collect::<Result<SmallVec<[View; 4]>>>()?;
+        n.f.saved.clear(); // no backward pass will follow
+        Ok(n.setup.call()?.scaling(f.context.dtype(), &x))
+    });
+    let scaled = scaled.transpose()?;
+    let mut operands = None;
+    if let Some((t, result)) = unit {
+        let operands = operands.insert(Operands::new(t.site, t.n));
+        for (v, walk) in &t.sources {
+            match v == &result {
+                true => operands.read(data.clone(), Walk::Dense)?,
+                false => {
+                    read(operands, &slots[*v as usize].data, slots[*v as usize].shape.size(), t.site, || walk.clone())?
+                }
+            }
+        }
+        operands.write(data.clone())?;
+        if !operands.are_apart() {
+            return Ok(false);
+        }
+    }
+    let program = unit.map(|(t, _)| &t.program).zip(operands.as_ref());
+    let finish = Finish { scaling: scaled, program };
+    let run = Run {
+        dtype: f.context.compute_dtype(),
+        again: false,
+        keep: false,
+        saved: &f.saved,
+        finish: Some(&finish),
+        call: setup.number,
+        shapes: &setup.x,
+        inputs: &[],
+    };
+    let _exact = winograd::exact_here(f.context.is_exact());
+    let mut made = [ViewMut { shape: &setup.y[0], data }];
+    setup.call()?.forward(&run, &inputs, &mut made)?;
+    made[0].data.note_written();
+    Ok(true)
 }
 
 /// Runs the backward kernel of a call, which reads what `needs` says. `x`, `y`: data by number, of an input
@@ -170,7 +238,7 @@ pub(crate) fn backward<'a, 'b>(
     let mut gx = gx()?;
     let dtype = f.context.compute_dtype();
     let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
-    let run = Run { dtype, again: false, keep: false, saved, call, shapes, inputs: &[] };
+    let run = Run { dtype, again: false, keep: false, saved, finish: None, call, shapes, inputs: &[] };
     let gradients = Gradients { x: &inputs, y: &outputs, gy: &arriving, gx: &mut gx };
     if !f.is_idle(setup) {
         let _exact = winograd::exact_here(f.context.is_exact());

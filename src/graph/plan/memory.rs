@@ -219,6 +219,17 @@ impl Play {
         let node = &nodes[step.what.node() as usize];
         let (dtype, name) = (node.f.context.dtype(), node.f.name());
         match &step.what {
+            _ if step.is_later => {}
+            what if step.finishes.is_some() => {
+                what.makes(&node.y).iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
+                let call = &nodes[step.finishes.as_ref().map_or(0, |f| f.node) as usize];
+                let converted = self.converted(call, slots, Needs::ALL, false);
+                let [forward, _] = scratch(call, slots);
+                if forward > 0 {
+                    self.passing(forward, || format!("scratch memory of {}", call.f.name()));
+                }
+                self.give(converted);
+            }
             build::ForwardAction::View(_) => {
                 self.share(node.x[0], node.y[0]);
                 self.types[node.y[0] as usize] = self.types[node.x[0] as usize];

@@ -5,6 +5,7 @@ mod backward;
 mod build;
 mod changes;
 mod exec;
+mod finish;
 mod group;
 mod invoke;
 mod memory;

@@ -93,8 +93,12 @@ fn data_and_weight(want: &[bool]) -> Option<Needs> {
 pub struct Convolution(pub ConvolutionSizes);
 
 impl Call for Convolution {
-    fn forward(&self, _run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
-        self.0.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data)
+    fn forward(&self, run: &Run, x: &[View], y: &mut [ViewMut]) -> Result<()> {
+        self.0.forward(&x[0].data, &x[1].data, x.get(2).map(|b| &b.data), &y[0].data, run.finish)
+    }
+
+    fn finishes(&self) -> Option<[usize; 3]> {
+        self.0.finishes()
     }
 
     fn multiplications(&self) -> f64 {

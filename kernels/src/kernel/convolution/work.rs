@@ -6,6 +6,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::View;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernel::finish::{Finish, Finisher};
 use crate::kernel::ops;
 use crate::simd::{self, SimdReal};
 use crate::with_real;
@@ -33,22 +34,45 @@ impl ConvolutionSizes {
         host.map_or([0; 2], |c| with_real!(dtype, T => c.scratch::<T>()))
     }
 
-    /// The convolution of `x`, plus the bias.
-    pub(super) fn forward(&self, x: &Data, w: &Data, bias: Option<&Data>, y: &Data) -> Result<()> {
+    /// Images, channels and points of a result that the host's kernels finish.
+    pub(super) fn finishes(&self) -> Option<[usize; 3]> {
+        let points = self.output.iter().product();
+        (self.on_host().is_some() && !self.channel_last).then_some([self.batch, self.out_channels, points])
+    }
+
+    /// The convolution of `x`, plus the bias; then what is to be done to its result.
+    pub(super) fn forward(
+        &self,
+        x: &Data,
+        w: &Data,
+        bias: Option<&Data>,
+        y: &Data,
+        finish: Option<&Finish>,
+    ) -> Result<()> {
         match y.place() {
             _ if self.is_empty() => {}
             Place::Gpu(_) => cuda::forward(self, x, w, bias, y, Output::Write)?,
             Place::Host => with_real!(y.dtype(), T => {
                 let bias = bias.map(|b| b.as_slice());
-                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias, y.as_mut_slice())
+                let y = y.as_mut_slice();
+                let points = self.output.iter().product();
+                let finish = finish.map(|f| Finisher::new(f, y, self.out_channels, points));
+                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias, y, finish.as_ref())
             }),
         }
         Ok(())
     }
 
-    fn forward_on_host<T: SimdReal>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    fn forward_on_host<T: SimdReal>(
+        &self,
+        x: &[T],
+        w: ConvolutionWeights<T>,
+        bias: Option<&[T]>,
+        y: &mut [T],
+        finish: Option<&Finisher<T>>,
+    ) {
         match self.on_host() {
-            Some(c) => c.forward_by(x, w, bias, y),
+            Some(c) => c.forward_by(x, w, bias, y, finish),
             None => {
                 self.fill(y, bias, self.out_channels, &self.output);
                 loops::each_product(self, |i, k, o| y[o] += x[i] * w.all[k]);
@@ -136,10 +160,10 @@ impl ConvolutionSizes {
     pub(super) fn forward_to(&self, x: &Data, w: &Data, y: &Data, output: Output) -> Result<()> {
         match y.place() {
             Place::Gpu(_) => cuda::forward(self, x, w, None, y, output),
-            Place::Host if output == Output::Write => self.forward(x, w, None, y),
+            Place::Host if output == Output::Write => self.forward(x, w, None, y, None),
             Place::Host => {
                 let part = Data::new(y.dtype(), y.len())?;
-                self.forward(x, w, None, &part)?;
+                self.forward(x, w, None, &part, None)?;
                 with_real!(y.dtype(), T => simd::add_assign(y.as_mut_slice::<T>(), part.as_slice()));
                 Ok(())
             }

@@ -8,6 +8,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
+use crate::kernel::finish::ChannelScaling;
 use crate::with_real;
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
@@ -60,13 +61,17 @@ impl BatchNormalization {
         Ok(())
     }
 
-    /// By the running statistics, inputs `first` and the next.
-    fn by_running(&self, run: &Run, first: usize, x: &[View], y: &mut [ViewMut]) {
+    fn running_statistics<T: Real>(&self, x: &[View]) -> SavedStatistics {
+        let first = self.running.expect("running statistics");
+        let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
+        SavedStatistics::new(wide(first), &wide(first + 1), self.eps)
+    }
+
+    fn by_running(&self, run: &Run, x: &[View], y: &mut [ViewMut]) {
         let layout = &self.layout;
         with_real!(run.dtype, T => {
             let scale = self.scale::<T>(x);
-            let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
-            let s = SavedStatistics::new(wide(first), &wide(first + 1), self.eps);
+            let s = self.running_statistics::<T>(x);
             layout.read(x[0].slice::<T>(), |x| {
                 layout.write(y[0].slice::<T>(), Output::Write, |y, _| {
                     layout.channels.scale(x, y, &s.mean, &s.inverse, scale)
@@ -162,11 +167,23 @@ impl Call for BatchNormalization {
             run.save(self.on_gpu(run, x, y, |f| cuda::forward(self.layout.channels, f))?);
             return Ok(());
         }
-        match self.running.filter(|_| !self.own) {
-            Some(first) => self.by_running(run, first, x, y),
-            None => self.by_batch(run, x, y)?,
+        if !self.own && self.running.is_some() {
+            self.by_running(run, x, y);
+            return Ok(());
         }
-        Ok(())
+        self.by_batch(run, x, y)
+    }
+
+    fn scales(&self) -> Option<[usize; 3]> {
+        let c = self.layout.channels;
+        (!self.own && self.running.is_some() && self.layout.is_direct()).then_some([c.outer, c.channels, c.inner])
+    }
+
+    fn scaling(&self, dtype: DType, x: &[View]) -> ChannelScaling {
+        with_real!(dtype, T => {
+            let s = self.running_statistics::<T>(x);
+            self.layout.channels.scaling(&s.mean, &s.inverse, self.scale::<T>(x))
+        })
     }
 
     fn scratch(&self, dtype: DType) -> [usize; 2] {

@@ -7,6 +7,7 @@ use crate::array::scratch::{self, Scratch};
 use crate::array::{Data, FormElements, FormName, Output};
 use crate::dtype::Real;
 use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
+use crate::kernel::finish::Finisher;
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, dispatch};
@@ -25,7 +26,7 @@ const RUN: usize = 112;
 const TASK: usize = 1 << 20;
 
 /// One correlation and its operands.
-pub(super) struct Correlate<'a, T> {
+pub(super) struct Correlate<'a, T: 'static> {
     pub g: &'a Geometry,
     pub x: SendPtr<T>,
     pub w: SendPtr<T>,
@@ -34,6 +35,13 @@ pub(super) struct Correlate<'a, T> {
     pub output: Output,
     /// The array of all weights, if it may keep their panels.
     pub weights: Option<&'a Data>,
+    /// What is to be done to the result, where this [finishes](finishes) it.
+    pub finish: Option<&'a Finisher<'a, T>>,
+}
+
+/// Whether results are finished where they are stored.
+pub(super) fn finishes(g: &Geometry) -> bool {
+    !g.is_empty() && !few::suits(g)
 }
 
 impl<T: Real> Correlate<'_, T> {
@@ -128,7 +136,7 @@ fn order(g: &Geometry) -> PanelOrder {
 }
 
 /// The contribution of some of the summed channels.
-struct ChannelContribution<'a, T, L> {
+struct ChannelContribution<'a, T: 'static, L> {
     c: &'a Correlate<'a, T>,
     first: usize,
     channels: usize,
@@ -363,5 +371,12 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
             Move { rows: rows.as_mut_ptr(), width, lanes, tensor, channel: g.y.channel, point, runs: &runs[..n], how };
         // SAFETY: every point of the item has its own places in y.
         unsafe { L::enter(to) }
+        let is_last = self.first + self.channels == g.channels;
+        if let Some(finish) = self.c.finish.filter(|_| is_last) {
+            for &(_, count, at) in &runs[..n] {
+                // SAFETY: as above.
+                unsafe { finish.rows(tensor.add(at).0, lanes, count) }
+            }
+        }
     }
 }

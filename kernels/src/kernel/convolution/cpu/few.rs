@@ -31,7 +31,7 @@ pub(super) fn suits(g: &Geometry) -> bool {
 }
 
 /// One correlation.
-pub(super) struct FewChannels<'a, T>(pub Correlate<'a, T>);
+pub(super) struct FewChannels<'a, T: 'static>(pub Correlate<'a, T>);
 
 impl<T: Real> FewChannels<'_, T> {
     /// # Safety
@@ -80,7 +80,7 @@ impl<T: Real> Choose<T> for FewChannels<'_, T> {
 }
 
 /// What some of the summed channels add.
-struct ChannelPart<'a, T: Copy> {
+struct ChannelPart<'a, T: Copy + 'static> {
     c: &'a Correlate<'a, T>,
     first: usize,
     channels: usize,

@@ -22,6 +22,7 @@ use super::winograd::{self, WinogradSizes, WinogradWeight};
 use crate::array::scratch;
 use crate::array::{Data, Output};
 use crate::dtype::Real;
+use crate::kernel::finish::Finisher;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes;
 use correlate::Correlate;
@@ -132,53 +133,87 @@ impl Conv {
 
     /// y = x * w + bias.
     pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        self.forward_by(x, ConvolutionWeights { all: w, array: None }, bias, y);
+        self.forward_by(x, ConvolutionWeights { all: w, array: None }, bias, y, None);
     }
 
-    /// The same with weights that may be kept in another form.
-    pub fn forward_by<T: Real>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    /// The same with weights that may be kept in another form, and what is to be done to y.
+    pub(crate) fn forward_by<T: Real>(
+        &self,
+        x: &[T],
+        w: ConvolutionWeights<T>,
+        bias: Option<&[T]>,
+        y: &mut [T],
+        finish: Option<&Finisher<T>>,
+    ) {
         self.assert_sizes(x.len(), w.all.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
         let array = w.array.filter(|_| self.group == 1 && self.batch * self.output().iter().product::<usize>() <= KEPT);
         let w = ConvolutionWeights { array, ..w };
-        if !winograd::forward(self, x, w, bias, y) {
-            self.direct_forward(x, w, bias, y);
+        if !winograd::forward(self, x, w, bias, y, finish) {
+            self.direct_forward(x, w, bias, y, finish);
         }
     }
 
-    /// As [`Self::forward`], without transforms. The sizes have been checked.
-    pub(super) fn direct_forward<T: Real>(&self, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) {
+    /// As [`Self::forward_by`], without transforms. The sizes have been checked.
+    pub(super) fn direct_forward<T: Real>(
+        &self,
+        x: &[T],
+        w: ConvolutionWeights<T>,
+        bias: Option<&[T]>,
+        y: &mut [T],
+        finish: Option<&Finisher<T>>,
+    ) {
+        let is_finished = self.direct_sums(x, w, bias, y, finish);
+        if let Some(finish) = finish.filter(|_| !is_finished) {
+            // SAFETY: `y` is some images of the result.
+            unsafe { finish.images(y) }
+        }
+    }
+
+    /// As above; whether the result is finished too.
+    fn direct_sums<T: Real>(
+        &self,
+        x: &[T],
+        w: ConvolutionWeights<T>,
+        bias: Option<&[T]>,
+        y: &mut [T],
+        finish: Option<&Finisher<T>>,
+    ) -> bool {
         let g = Geometry::correlation(self);
         let (from, with, to) = (SendPtr::of(x), SendPtr::of(w.all), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {
             // SAFETY: the sizes were checked.
-            return unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
+            unsafe { DepthwisePlanes { c: self, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() }
+            return false;
         }
         if Depthwise::<T>::suits(self) {
             // SAFETY: the sizes were checked.
-            return unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() };
+            unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() }
+            return false;
         }
         if columns::suits(self) {
-            return columns::forward(self, x, w.all, bias, y);
+            columns::forward(self, x, w.all, bias, y);
+            return false;
         }
         if pointwise::suits(self) {
-            if pointwise::forward_by_products(self, x, w.all, bias, y) {
-                return;
+            if !pointwise::forward_by_products(self, x, w.all, bias, y) {
+                for i in 0..self.group {
+                    let p = Pointwise::forward(self, i, from, with, to);
+                    let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
+                    // SAFETY: the sizes were checked.
+                    unsafe { Pointwise { bias, ..p }.run() }
+                }
             }
-            return (0..self.group).for_each(|i| {
-                let p = Pointwise::forward(self, i, from, with, to);
-                let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
-                // SAFETY: the sizes were checked.
-                unsafe { Pointwise { bias, ..p }.run() }
-            });
+            return false;
         }
         for i in 0..self.group {
             let bias = bias.map(|b| &b[i * g.lanes..(i + 1) * g.lanes]);
             let (x, taps) = (from.add(i * g.channels * g.x.channel), with.add(i * g.lanes * g.w.lane));
             let y = to.add(i * g.lanes * g.y.channel);
             // SAFETY: the sizes were checked.
-            unsafe { Correlate { g: &g, x, w: taps, bias, y, output: Output::Write, weights: w.array }.run() }
+            unsafe { Correlate { g: &g, x, w: taps, bias, y, output: Output::Write, weights: w.array, finish }.run() }
         }
+        correlate::finishes(&g)
     }
 
     /// The gradient of x from that of y.
@@ -217,7 +252,7 @@ impl Conv {
                 let (x, y) = (gy.add(i * g.channels * g.x.channel), gx.add(i * g.lanes * g.y.channel));
                 let w = w.add(i * g.channels * g.w.channel);
                 // SAFETY: the sizes were checked.
-                unsafe { Correlate { g: &g, x, w, bias: None, y, output, weights: None }.run() }
+                unsafe { Correlate { g: &g, x, w, bias: None, y, output, weights: None, finish: None }.run() }
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::gemm::tile::Tiles;
+use crate::kernel::finish::Finisher;
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
@@ -130,6 +131,44 @@ struct TileBlock<'a> {
     zeros: &'a [f32],
 }
 
+/// Results that have just been made: so many rows of `n` neighbours of one image, from a place on.
+#[derive(Clone, Copy)]
+struct FreshRows {
+    image: usize,
+    at: [usize; 2],
+    rows: usize,
+    n: usize,
+}
+
+/// Neighbours that are worth a run by themselves, and leave room for other channels in the first cache.
+const ENOUGH: usize = 192;
+
+impl FreshRows {
+    fn none() -> FreshRows {
+        FreshRows { image: 0, at: [0; 2], rows: 0, n: 0 }
+    }
+
+    /// Whole rows are one.
+    #[inline(always)]
+    fn new(s: &WinogradSizes, row: TileRow) -> FreshRows {
+        let (rows, n) = (OUT.min(s.output[0] - row.at[0]), (s.output[1] - row.at[1]).min(row.tiles * OUT));
+        let (rows, n) = if n == s.output[1] { (1, rows * n) } else { (rows, n) };
+        FreshRows { image: row.image, at: row.at, rows, n }
+    }
+
+    /// Whether `next` could be added to it.
+    #[inline(always)]
+    fn takes(&mut self, next: FreshRows) -> bool {
+        let follows =
+            self.rows == 1 && next.rows == 1 && self.image == next.image && self.n < ENOUGH && next.at[1] == 0;
+        let follows = follows && self.at[1] == 0 && next.at[0] > self.at[0];
+        if follows {
+            self.n += next.n;
+        }
+        follows
+    }
+}
+
 /// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
 /// one panel, with room for weights of some channels.
 #[derive(Clone, Copy)]
@@ -212,12 +251,33 @@ impl TileBlock<'_> {
     unsafe fn results<L: Lanes<f32>>(&mut self, p: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut row = self.row(0);
+            let (mut row, mut fresh) = (self.row(0), FreshRows::none());
             while row.tiles > 0 {
                 self.outputs::<L>(row, p, 0);
                 self.outputs::<L>(row, p, 1);
+                if let Some(finish) = self.c.finish {
+                    let new = FreshRows::new(&self.c.s, row);
+                    if !fresh.takes(new) {
+                        self.finish::<L>(finish, fresh, p);
+                        fresh = new;
+                    }
+                }
                 row = self.row(row.index + row.tiles);
             }
+            if let Some(finish) = self.c.finish {
+                self.finish::<L>(finish, fresh, p);
+            }
+        }
+    }
+
+    /// Does to the results of panel `p` what is to be done to them.
+    #[inline(always)]
+    unsafe fn finish<L: Lanes<f32>>(&self, finish: &Finisher<f32>, fresh: FreshRows, p: usize) {
+        let (s, first) = (&self.c.s, 2 * p * L::N);
+        let at = fresh.image * s.y.image + first * s.y.channel + fresh.at[0] * s.output[1] + fresh.at[1];
+        for i in 0..fresh.rows {
+            // SAFETY: the points have been made, by this task.
+            unsafe { finish.rows(self.c.y.add(at + i * s.output[1]).0, (2 * L::N).min(s.lanes - first), fresh.n) }
         }
     }
 

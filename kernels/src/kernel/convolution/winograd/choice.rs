@@ -5,6 +5,7 @@ use crate::array::Output;
 use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
 use crate::kernel::convolution::cpu::{Conv, ConvolutionWeights};
+use crate::kernel::finish::Finisher;
 use crate::pool::tasks::SendPtr;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -55,11 +56,18 @@ pub(crate) fn weight<T: Real>(c: &Conv) -> Option<WinogradSizes> {
     WinogradSizes::weight(c).filter(|_| allowed::<T>())
 }
 
-/// y = x * w + bias, or nothing (false) where the direct kernel is to do it.
-pub(crate) fn forward<T: Real>(c: &Conv, x: &[T], w: ConvolutionWeights<T>, bias: Option<&[T]>, y: &mut [T]) -> bool {
+/// y = x * w + bias, finished, or nothing (false) where the direct kernel is to do it.
+pub(crate) fn forward<T: Real>(
+    c: &Conv,
+    x: &[T],
+    w: ConvolutionWeights<T>,
+    bias: Option<&[T]>,
+    y: &mut [T],
+    finish: Option<&Finisher<T>>,
+) -> bool {
     let Some(s) = WinogradSizes::forward(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    run(c, s, x, w, bias, y, |x, y| one.direct_forward(x, w, bias, y));
+    run(c, s, x, w, bias, y, finish, |x, y| one.direct_forward(x, w, bias, y, finish));
     true
 }
 
@@ -68,7 +76,7 @@ pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::data(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
     let weights = ConvolutionWeights { all: w, array: None };
-    run(c, s, gy, weights, None, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
+    run(c, s, gy, weights, None, gx, None, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
     true
 }
 
@@ -80,19 +88,21 @@ fn run<T: Real>(
     w: ConvolutionWeights<T>,
     bias: Option<&[T]>,
     y: &mut [T],
+    finish: Option<&Finisher<T>>,
     again: impl Fn(&[T], &mut [T]),
 ) {
     let bad = (0..c.batch).map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
     let bias = bias.map(as_floats);
     let (shared_x, shared_w, shared_y) =
         (SendPtr::of(as_floats(x)), SendPtr::of(as_floats(w.all)), SendPtr(y.as_mut_ptr().cast::<f32>()));
+    let finish = finish.map(|f| f.of_floats());
     let steps = s.group_steps();
     for g in 0..c.group {
         let weights = w.array;
         let [x, w, y] = [shared_x.add(g * steps[0]), shared_w.add(g * steps[1]), shared_y.add(g * steps[2])];
         let bias = bias.map(|b| &b[g * s.lanes..(g + 1) * s.lanes]);
         // SAFETY: the caller checked the sizes of the slices.
-        unsafe { Winograd { s, x, w, bias, y, bad: &bad, weights, kept: None }.run() }
+        unsafe { Winograd { s, x, w, bias, y, bad: &bad, weights, kept: None, finish }.run() }
     }
     let (from, to) = (x.len() / c.batch.max(1), y.len() / c.batch.max(1));
     for i in (0..c.batch).filter(|&i| bad[i].load(Relaxed)) {

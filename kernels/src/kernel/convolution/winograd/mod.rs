@@ -15,6 +15,7 @@ mod tests;
 
 use super::cpu::{ChannelOrder, Conv};
 use crate::array::{Data, FormName, scratch};
+use crate::kernel::finish::Finisher;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
@@ -219,6 +220,8 @@ pub(crate) struct Winograd<'a> {
     /// The array of all weights, if it may keep another form of them; and that, as [`KernelLanes`] makes it.
     pub weights: Option<&'a Data>,
     pub kept: Option<&'a [f32]>,
+    /// What is to be done to the result.
+    pub finish: Option<&'a Finisher<'a, f32>>,
 }
 
 impl Winograd<'_> {

@@ -17,6 +17,7 @@ mod tests;
 use crate::array::Output;
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
+use crate::kernel::finish::ChannelScaling;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Lanes, WithLanes, enter};
@@ -237,6 +238,13 @@ impl Channels {
         });
     }
 
+    /// The same as what is done to each channel.
+    pub fn scaling<T: Real>(&self, mean: &[f64], inverse: &[f64], scale: Scale<T>) -> ChannelScaling {
+        let each = (0..self.channels).map(|c| (mean[c], inverse[c]));
+        let factors = Coefficients::<T>::factors(0..self.channels, each, scale);
+        ChannelScaling(factors.map(|(minus, times, _, plus)| [minus, times, plus]).collect())
+    }
+
     fn apply<T: Real>(&self, x: &[T], y: SendPtr<T>, unit: &ChannelTile, by: &Coefficients<T>) {
         let work = ChannelWork::Map { a: Some(x), x: None, y, output: Output::Write, by };
         // SAFETY: units lie within the slices, whose sizes were checked.
@@ -308,12 +316,19 @@ impl<T: Real> Coefficients<T> {
 
     /// From mean and inverse deviation. What rounding takes from the mean is added in the end.
     fn forward(unit: &ChannelTile, moments: impl Iterator<Item = (f64, f64)>, s: Scale<T>) -> Self {
-        let gamma = |c: usize| s.gamma.map_or(1.0, |g| g[c].to_f64());
-        let beta = |c: usize| s.beta.map_or(0.0, |b| b[c].to_f64());
-        Self::new(unit.channels.clone().zip(moments).map(|(c, (mean, inverse))| {
-            let (times, rest) = (gamma(c) * inverse, mean - T::from_f64(mean).to_f64());
-            (mean, times, 0.0, beta(c) - rest * times)
-        }))
+        Self::new(Self::factors(unit.channels.clone(), moments, s))
+    }
+
+    fn factors(
+        channels: Range<usize>,
+        moments: impl Iterator<Item = (f64, f64)>,
+        s: Scale<T>,
+    ) -> impl Iterator<Item = (f64, f64, f64, f64)> {
+        channels.zip(moments).map(move |(c, (mean, inverse))| {
+            let (gamma, beta) = (s.gamma.map_or(1.0, |g| g[c].to_f64()), s.beta.map_or(0.0, |b| b[c].to_f64()));
+            let (times, rest) = (gamma * inverse, mean - T::from_f64(mean).to_f64());
+            (mean, times, 0.0, beta - rest * times)
+        })
     }
 
     /// From the sums of gy and of gy * (x - mean) over n elements.
