@@ -4,7 +4,7 @@
 use crate::array::{AxisMap, Data, NdArray, Output, Place, Strided, shape_changed};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::kernel::finish::{ChannelScaling, Finish};
+use crate::finish::{ChannelScaling, Finish};
 use crate::random::LastDraw;
 use crate::saved::Saved;
 use crate::shape::Shape;
@@ -111,9 +111,9 @@ pub trait Call: Any + Send + Sync {
         None
     }
 
-    /// That scaling; the first input is not read.
+    /// That scaling, in the place of `forward`; the first input is not read.
     #[doc(hidden)]
-    fn scaling(&self, _dtype: DType, _x: &[View]) -> ChannelScaling {
+    fn scaling(&self, _run: &Run, _x: &[View]) -> ChannelScaling {
         unreachable!("only for functions that are scalings")
     }
 

@@ -15,6 +15,7 @@ pub mod device;
 #[cfg(feature = "emulate")]
 mod emulate;
 pub mod expr;
+pub mod finish;
 pub mod gemm;
 pub mod kernel;
 pub mod limits;

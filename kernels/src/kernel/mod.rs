@@ -21,7 +21,6 @@ pub mod deformable_convolution;
 pub mod einsum;
 pub mod embed;
 pub mod fft;
-pub mod finish;
 pub mod flip;
 pub mod frames;
 pub mod gather;

@@ -275,7 +275,7 @@ impl ForwardPlan {
         let watched = g.read(); // what is made of it may be left out, by this run or by another one
         let keep = |n: &Node| !key.options.clear_buffer && !n.f.no_grad && n.is_active(&g);
         if key.fused && !b.in_run {
-            finish::join(&g, &mut steps, keep);
+            finish::join(&g, &mut steps);
         }
         let keep: Vec<bool> = g.nodes.iter().map(keep).collect();
         let made = g.made_in_time();

@@ -20,12 +20,12 @@ pub(crate) struct FinishedCall {
 }
 
 /// Joins steps of a plan. The later ones first: a unit belongs to the call right before it.
-pub(super) fn join(g: &Graph, steps: &mut [ForwardStep], keeps: impl Fn(&Node) -> bool) {
+pub(super) fn join(g: &Graph, steps: &mut [ForwardStep]) {
     if g.vars.iter().any(|v| v.twin || v.once) {
         return; // when things are read and written shows there
     }
     for first in (0..steps.len()).rev() {
-        let found = Joining::find(g, steps, first, &keeps);
+        let found = Joining::find(g, steps, first);
         if let Some(found) = found.filter(|found| (first..=found.last).all(|i| is_plain(g, &steps[i]))) {
             found.apply(g, steps, first);
         }
@@ -47,7 +47,7 @@ struct Joining {
 }
 
 impl Joining {
-    fn find(g: &Graph, steps: &[ForwardStep], first: usize, keeps: impl Fn(&Node) -> bool) -> Option<Joining> {
+    fn find(g: &Graph, steps: &[ForwardStep], first: usize) -> Option<Joining> {
         let node = call(g, &steps[first])?;
         let sizes = node.setup.kernels()?.finishes().filter(|n| !n.contains(&0))?;
         let (mut scaling, mut last, mut inner) = (None, first, SmallVec::new());
@@ -57,7 +57,6 @@ impl Joining {
                 n.setup.kernels().and_then(|call| call.scales()) == Some(sizes)
                     && n.x.iter().filter(|x| g.memory(**x) == made).count() == 1
                     && n.x[0] == made
-                    && !keeps(n)
                     && n.f.context.site() == node.f.context.site()
             };
             if let Some(n) = call(g, &steps[at]).filter(is_scaling) {

@@ -10,9 +10,9 @@ use nnrs_kernels::array::{Data, NdArray, Place, ReadContent, Site, Strided};
 use nnrs_kernels::dtype::DType;
 use nnrs_kernels::error::Result;
 use nnrs_kernels::expr::ssa::{Id, Ins, Ssa};
+use nnrs_kernels::finish::Finish;
 use nnrs_kernels::fork;
 use nnrs_kernels::kernel::convolution::winograd;
-use nnrs_kernels::kernel::finish::Finish;
 use nnrs_kernels::kernel::ops;
 use nnrs_kernels::shape::Shape;
 use nnrs_kernels::tile::{AnyProgram, Operands, Walk};
@@ -110,9 +110,7 @@ fn forward<'a>(
         f.saved.clear(); // it is of other inputs now; and its memory may do
     }
     let (again, keep) = (how.again, how.keep && saves);
-    let dtype = f.context.compute_dtype();
-    let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
-    let run = Run { dtype, again, keep, saved, finish: None, call, shapes, inputs: &arrays };
+    let run = Run { again, keep, inputs: &arrays, ..plain_run(f, setup) };
     if !f.is_idle(setup) {
         let _exact = winograd::exact_here(f.context.is_exact());
         setup.call()?.forward(&run, &inputs, &mut outs)?;
@@ -126,6 +124,12 @@ fn forward<'a>(
         Some(over) => over.copy_from(y[0]),
         None => Ok(()),
     }
+}
+
+/// A run of a call for its result alone.
+fn plain_run<'a>(f: &'a FnNode, setup: &'a Setup) -> Run<'a> {
+    let (dtype, saved, call, shapes) = (f.context.compute_dtype(), &f.saved, setup.number, &setup.x[..]);
+    Run { dtype, again: false, keep: false, saved, finish: None, call, shapes, inputs: &[] }
 }
 
 /// Input `i` of a call on the host.
@@ -155,8 +159,8 @@ pub(super) fn finished(
     let scaled = scaling.map(|n| -> Result<_> {
         let first = std::iter::once(Ok(View::new(&n.setup.x[0], data.clone())));
         let x = first.chain((1..n.x.len()).map(|i| input(n, i, slots))).collect::<Result<SmallVec<[View; 4]>>>()?;
-        n.f.saved.clear(); // no backward pass will follow
-        Ok(n.setup.call()?.scaling(f.context.dtype(), &x))
+        n.f.saved.clear();
+        Ok(n.setup.call()?.scaling(&plain_run(&n.f, &n.setup), &x))
     });
     let scaled = scaled.transpose()?;
     let mut operands = None;
@@ -177,16 +181,7 @@ pub(super) fn finished(
     }
     let program = unit.map(|(t, _)| &t.program).zip(operands.as_ref());
     let finish = Finish { scaling: scaled, program };
-    let run = Run {
-        dtype: f.context.compute_dtype(),
-        again: false,
-        keep: false,
-        saved: &f.saved,
-        finish: Some(&finish),
-        call: setup.number,
-        shapes: &setup.x,
-        inputs: &[],
-    };
+    let run = Run { finish: Some(&finish), ..plain_run(f, setup) };
     let _exact = winograd::exact_here(f.context.is_exact());
     let mut made = [ViewMut { shape: &setup.y[0], data }];
     setup.call()?.forward(&run, &inputs, &mut made)?;
@@ -236,9 +231,7 @@ pub(crate) fn backward<'a, 'b>(
         arriving.push(gy(i).map(|a| gradient(a, shape)).transpose()?);
     }
     let mut gx = gx()?;
-    let dtype = f.context.compute_dtype();
-    let (saved, call, shapes) = (&f.saved, setup.number, &setup.x[..]);
-    let run = Run { dtype, again: false, keep: false, saved, finish: None, call, shapes, inputs: &[] };
+    let run = plain_run(f, setup);
     let gradients = Gradients { x: &inputs, y: &outputs, gy: &arriving, gx: &mut gx };
     if !f.is_idle(setup) {
         let _exact = winograd::exact_here(f.context.is_exact());

@@ -6,7 +6,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::View;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernel::finish::{Finish, Finisher};
+use crate::finish::{Finish, Finisher};
 use crate::kernel::ops;
 use crate::simd::{self, SimdReal};
 use crate::with_real;

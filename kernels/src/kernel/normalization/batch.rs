@@ -8,7 +8,7 @@ use crate::array::{Data, Output, Place};
 use crate::call::{Call, GradMut, Gradients, Needs, Run, View, ViewMut};
 use crate::dtype::{DType, Element, Real};
 use crate::error::Result;
-use crate::kernel::finish::ChannelScaling;
+use crate::finish::ChannelScaling;
 use crate::with_real;
 
 /// `y = (x - mean) / sqrt(variance + eps) * gamma + beta`
@@ -61,12 +61,14 @@ impl BatchNormalization {
         Ok(())
     }
 
+    /// The running statistics, among the inputs.
     fn running_statistics<T: Real>(&self, x: &[View]) -> SavedStatistics {
         let first = self.running.expect("running statistics");
         let wide = |i: usize| x[i].slice::<T>().iter().map(|v| v.to_f64()).collect::<Vec<f64>>();
         SavedStatistics::new(wide(first), &wide(first + 1), self.eps)
     }
 
+    /// By the running statistics.
     fn by_running(&self, run: &Run, x: &[View], y: &mut [ViewMut]) {
         let layout = &self.layout;
         with_real!(run.dtype, T => {
@@ -179,10 +181,12 @@ impl Call for BatchNormalization {
         (!self.own && self.running.is_some() && self.layout.is_direct()).then_some([c.outer, c.channels, c.inner])
     }
 
-    fn scaling(&self, dtype: DType, x: &[View]) -> ChannelScaling {
-        with_real!(dtype, T => {
+    fn scaling(&self, run: &Run, x: &[View]) -> ChannelScaling {
+        with_real!(run.dtype, T => {
             let s = self.running_statistics::<T>(x);
-            self.layout.channels.scaling(&s.mean, &s.inverse, self.scale::<T>(x))
+            let scaling = self.layout.channels.scaling(&s.mean, &s.inverse, self.scale::<T>(x));
+            run.save(s);
+            scaling
         })
     }
 

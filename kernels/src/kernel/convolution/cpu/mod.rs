@@ -17,12 +17,14 @@ mod weight;
 
 #[cfg(feature = "emulate")]
 mod tests;
+#[cfg(feature = "emulate")]
+mod tests_finish;
 
 use super::winograd::{self, WinogradSizes, WinogradWeight};
 use crate::array::scratch;
 use crate::array::{Data, Output};
 use crate::dtype::Real;
-use crate::kernel::finish::Finisher;
+use crate::finish::Finisher;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes;
 use correlate::Correlate;

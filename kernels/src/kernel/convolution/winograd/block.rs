@@ -2,8 +2,8 @@
 
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
-use crate::gemm::tile::Tiles;
-use crate::kernel::finish::Finisher;
+use crate::finish::Finisher;
+use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
@@ -131,6 +131,62 @@ struct TileBlock<'a> {
     zeros: &'a [f32],
 }
 
+/// What products ask for meanwhile, into the second cache: the same rows of some channels of images, one row of tiles after the other.
+struct SoonRows {
+    now: NextRows,
+    /// The first of the channels, and how many they are.
+    from: SendPtr<f32>,
+    channels: usize,
+    strides: Strides,
+    size: [usize; 2],
+    /// The row of an image that a tile whose results begin in its first row begins with.
+    first: usize,
+    /// The tiles: where they begin, the next one, and how many they are.
+    start: usize,
+    index: usize,
+    count: usize,
+}
+
+impl SoonRows {
+    /// The results of panel `p`, and of what the next block reads a share for each panel.
+    fn of_panel<L: Lanes<f32>>(b: &TileBlock, p: usize) -> [SoonRows; 2] {
+        let (c, s, panels) = (b.c, &b.c.s, panels::<L>(&b.c.s));
+        let (made, next) = (2 * p * L::N, b.first + b.lane.len());
+        let share = s.channels * p / panels..s.channels * (p + 1) / panels;
+        let rows = |from, strides: Strides, channels: Range<usize>, size, first, start, count| SoonRows {
+            now: NextRows::new(b.zeros.as_ptr(), 0, 1, 0),
+            from: SendPtr::add(from, channels.start * strides.channel),
+            channels: channels.len(),
+            strides,
+            size,
+            first,
+            start,
+            index: 0,
+            count: if strides.point == 1 { count } else { 0 },
+        };
+        let made = made..s.lanes.min(made + 2 * L::N);
+        // The rows that the tiles above have had are there.
+        let below = SIDE - OUT - s.pad[0];
+        [
+            rows(c.y, s.y, made, s.output, 0, b.first, b.lane.len()),
+            rows(c.x, s.x, share, s.input, below, next, b.room.tiles.min(s.tiles()[2] - next)),
+        ]
+    }
+
+    /// What is to be asked for next.
+    fn next(&mut self, s: &WinogradSizes) -> NextRows {
+        if self.now.is_over() && self.index < self.count {
+            let row = TileRow::new(s, self.start, self.index, self.count);
+            self.index += row.tiles;
+            let from = (row.at[0] + self.first).min(self.size[0] - 1);
+            let n = OUT.min(self.size[0] - from) * self.size[1];
+            let at = self.from.add(row.image * self.strides.image + from * self.size[1]);
+            self.now = NextRows::new(at.0.cast_const(), self.strides.channel, self.channels, n);
+        }
+        self.now
+    }
+}
+
 /// Results that have just been made: so many rows of `n` neighbours of one image, from a place on.
 #[derive(Clone, Copy)]
 struct FreshRows {
@@ -197,7 +253,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         let channels = first..s.channels.min(first + each);
                         let c = self.block.c;
                         L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
-                        self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
+                        self.block.products::<L>(p, channels.clone(), u, weight_step::<L>(channels.len()));
                     }
                     self.block.results::<L>(p);
                 }
@@ -210,7 +266,8 @@ impl WithLanes<f32> for BlockJob<'_> {
                         let u = u.add(p * panel_len::<L>(s));
                         for first in (0..s.channels).step_by(SUMMED) {
                             let channels = first..s.channels.min(first + SUMMED);
-                            self.block.products::<L>(channels, u.add(first * 2 * L::N), weight_step::<L>(s.channels));
+                            let (u, apart) = (u.add(first * 2 * L::N), weight_step::<L>(s.channels));
+                            self.block.products::<L>(p, channels, u, apart);
                         }
                         self.block.results::<L>(p);
                     }
@@ -281,10 +338,11 @@ impl TileBlock<'_> {
         }
     }
 
-    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
+    /// Adds the 36 products of panel `p` over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
     #[inline(always)]
-    unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
+    unsafe fn products<L: Lanes<f32>>(&mut self, p: usize, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;
+        let mut soon = SoonRows::of_panel::<L>(self, p);
         for point in 0..AREA {
             let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
             let is_first = channels.start == 0;
@@ -301,8 +359,10 @@ impl TileBlock<'_> {
                 out,
                 out_stride: wide,
             };
+            let mut ahead = soon.each_mut().map(|s| s.next(&self.c.s));
             // SAFETY: a point's inputs, weights and sums. Not inlined: the loops are many, and others have them too.
-            unsafe { L::enter(tiles) }
+            unsafe { L::enter(TilesAhead(tiles, &mut ahead)) }
+            soon.iter_mut().zip(ahead).for_each(|(s, now)| s.now = now);
         }
     }
 

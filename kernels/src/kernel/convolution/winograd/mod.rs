@@ -15,7 +15,7 @@ mod tests;
 
 use super::cpu::{ChannelOrder, Conv};
 use crate::array::{Data, FormName, scratch};
-use crate::kernel::finish::Finisher;
+use crate::finish::Finisher;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};

@@ -17,7 +17,7 @@ mod tests;
 use crate::array::Output;
 use crate::array::scratch::{Scratch, list};
 use crate::dtype::Real;
-use crate::kernel::finish::ChannelScaling;
+use crate::finish::ChannelScaling;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Lanes, WithLanes, enter};
