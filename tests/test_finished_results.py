@@ -1,4 +1,4 @@
-"""Convolutions that normalize their results by running statistics, and run the functions after that, where they have just written."""
+"""Convolutions that do what comes after them where they write: running statistics, functions of elements."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def layer(h: nn.Variable, maps: int, kernel: int, stride: int, group: int, name: str, bias: bool = False) -> nn.Variable:
+def layer(x: nn.Variable, maps: int, kernel: int, stride: int, group: int, name: str, bias=False) -> nn.Variable:
     pad = (kernel // 2, kernel // 2)
     args = {"pad": pad, "stride": (stride, stride), "group": group, "with_bias": bias, "name": name}
-    h = PF.convolution(h, maps, (kernel, kernel), **args)
+    h = PF.convolution(x, maps, (kernel, kernel), **args)
     return PF.batch_normalization(h, batch_stat=False, name=name)
 
 

@@ -149,9 +149,9 @@ struct SoonRows {
 
 impl SoonRows {
     /// The results of panel `p`, and of what the next block reads a share for each panel.
-    fn of_panel<L: Lanes<f32>>(b: &TileBlock, p: usize) -> [SoonRows; 2] {
-        let (c, s, panels) = (b.c, &b.c.s, panels::<L>(&b.c.s));
-        let (made, next) = (2 * p * L::N, b.first + b.lane.len());
+    fn of_panel(b: &TileBlock, p: usize, wide: usize) -> [SoonRows; 2] {
+        let (c, s, next) = (b.c, &b.c.s, b.first + b.lane.len());
+        let panels = s.lanes.div_ceil(wide);
         let share = s.channels * p / panels..s.channels * (p + 1) / panels;
         let rows = |from, strides: Strides, channels: Range<usize>, size, first, start, count| SoonRows {
             now: NextRows::new(b.zeros.as_ptr(), 0, 1, 0),
@@ -164,7 +164,7 @@ impl SoonRows {
             index: 0,
             count: if strides.point == 1 { count } else { 0 },
         };
-        let made = made..s.lanes.min(made + 2 * L::N);
+        let made = p * wide..s.lanes.min((p + 1) * wide);
         // The rows that the tiles above have had are there.
         let below = SIDE - OUT - s.pad[0];
         [
@@ -205,7 +205,6 @@ impl FreshRows {
     }
 
     /// Whole rows are one.
-    #[inline(always)]
     fn new(s: &WinogradSizes, row: TileRow) -> FreshRows {
         let (rows, n) = (OUT.min(s.output[0] - row.at[0]), (s.output[1] - row.at[1]).min(row.tiles * OUT));
         let (rows, n) = if n == s.output[1] { (1, rows * n) } else { (rows, n) };
@@ -213,7 +212,6 @@ impl FreshRows {
     }
 
     /// Whether `next` could be added to it.
-    #[inline(always)]
     fn takes(&mut self, next: FreshRows) -> bool {
         let follows =
             self.rows == 1 && next.rows == 1 && self.image == next.image && self.n < ENOUGH && next.at[1] == 0;
@@ -255,7 +253,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
                         self.block.products::<L>(p, channels.clone(), u, weight_step::<L>(channels.len()));
                     }
-                    self.block.results::<L>(p);
+                    L::enter(PanelResults { block: &mut self.block, p });
                 }
                 Stage::All(u) => {
                     // Loops, not closures, which would not be compiled for the instruction set.
@@ -269,9 +267,42 @@ impl WithLanes<f32> for BlockJob<'_> {
                             let (u, apart) = (u.add(first * 2 * L::N), weight_step::<L>(s.channels));
                             self.block.products::<L>(p, channels, u, apart);
                         }
-                        self.block.results::<L>(p);
+                        L::enter(PanelResults { block: &mut self.block, p });
                     }
                 }
+            }
+        }
+    }
+}
+
+/// The results of panel `p` from its sums: a job of its own, so that its code is there once.
+struct PanelResults<'a, 'b> {
+    block: &'a mut TileBlock<'b>,
+    p: usize,
+}
+
+impl WithLanes<f32> for PanelResults<'_, '_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f32>>(self) {
+        let PanelResults { block, p } = self;
+        let (mut row, mut fresh) = (block.row(0), FreshRows::none());
+        // SAFETY: the caller's promise.
+        unsafe {
+            while row.tiles > 0 {
+                for half in 0..2 {
+                    block.outputs::<L>(row, p, half);
+                }
+                if let Some(finish) = block.c.finish {
+                    let new = FreshRows::new(&block.c.s, row);
+                    if !fresh.takes(new) {
+                        block.finish(finish, fresh, 2 * p * L::N, 2 * L::N);
+                        fresh = new;
+                    }
+                }
+                row = block.row(row.index + row.tiles);
+            }
+            if let Some(finish) = block.c.finish {
+                block.finish(finish, fresh, 2 * p * L::N, 2 * L::N);
             }
         }
     }
@@ -303,38 +334,13 @@ impl TileBlock<'_> {
         }
     }
 
-    /// The results of panel `p` from its sums.
-    #[inline(always)]
-    unsafe fn results<L: Lanes<f32>>(&mut self, p: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (mut row, mut fresh) = (self.row(0), FreshRows::none());
-            while row.tiles > 0 {
-                self.outputs::<L>(row, p, 0);
-                self.outputs::<L>(row, p, 1);
-                if let Some(finish) = self.c.finish {
-                    let new = FreshRows::new(&self.c.s, row);
-                    if !fresh.takes(new) {
-                        self.finish::<L>(finish, fresh, p);
-                        fresh = new;
-                    }
-                }
-                row = self.row(row.index + row.tiles);
-            }
-            if let Some(finish) = self.c.finish {
-                self.finish::<L>(finish, fresh, p);
-            }
-        }
-    }
-
-    /// Does to the results of panel `p` what is to be done to them.
-    #[inline(always)]
-    unsafe fn finish<L: Lanes<f32>>(&self, finish: &Finisher<f32>, fresh: FreshRows, p: usize) {
-        let (s, first) = (&self.c.s, 2 * p * L::N);
+    /// Does to the results of some channels, from `first` on, what is to be done to them.
+    unsafe fn finish(&self, finish: &Finisher<f32>, fresh: FreshRows, first: usize, channels: usize) {
+        let s = &self.c.s;
         let at = fresh.image * s.y.image + first * s.y.channel + fresh.at[0] * s.output[1] + fresh.at[1];
         for i in 0..fresh.rows {
             // SAFETY: the points have been made, by this task.
-            unsafe { finish.rows(self.c.y.add(at + i * s.output[1]).0, (2 * L::N).min(s.lanes - first), fresh.n) }
+            unsafe { finish.rows(self.c.y.add(at + i * s.output[1]).0, channels.min(s.lanes - first), fresh.n) }
         }
     }
 
@@ -342,7 +348,7 @@ impl TileBlock<'_> {
     #[inline(always)]
     unsafe fn products<L: Lanes<f32>>(&mut self, p: usize, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;
-        let mut soon = SoonRows::of_panel::<L>(self, p);
+        let mut soon = SoonRows::of_panel(self, p, wide);
         for point in 0..AREA {
             let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
             let is_first = channels.start == 0;
