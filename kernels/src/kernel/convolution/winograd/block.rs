@@ -1,9 +1,10 @@
 //! A block of tiles: transform of the inputs, products, transform of the outputs.
 
+use super::rows::{FreshRows, SoonRows};
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::finish::Finisher;
-use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
+use crate::gemm::tile::{Tiles, TilesAhead};
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
@@ -116,111 +117,19 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     });
 }
 
-struct TileBlock<'a> {
-    c: &'a Winograd<'a>,
-    room: &'a Room,
+pub(super) struct TileBlock<'a> {
+    pub c: &'a Winograd<'a>,
+    pub room: &'a Room,
     off: &'a [isize],
     /// One for each tile.
-    lane: &'a [isize],
+    pub lane: &'a [isize],
     /// The number of the first tile.
-    first: usize,
+    pub first: usize,
     /// The transformed inputs.
     v: SendPtr<f32>,
     m: &'a mut [f32],
     strip: &'a mut [f32],
-    zeros: &'a [f32],
-}
-
-/// What products ask for meanwhile, into the second cache: the same rows of some channels of images, one row of tiles after the other.
-struct SoonRows {
-    now: NextRows,
-    /// The first of the channels, and how many they are.
-    from: SendPtr<f32>,
-    channels: usize,
-    strides: Strides,
-    size: [usize; 2],
-    /// The row of an image that a tile whose results begin in its first row begins with.
-    first: usize,
-    /// The tiles: where they begin, the next one, and how many they are.
-    start: usize,
-    index: usize,
-    count: usize,
-}
-
-impl SoonRows {
-    /// The results of panel `p`, and of what the next block reads a share for each panel.
-    fn of_panel(b: &TileBlock, p: usize, wide: usize) -> [SoonRows; 2] {
-        let (c, s, next) = (b.c, &b.c.s, b.first + b.lane.len());
-        let panels = s.lanes.div_ceil(wide);
-        let share = s.channels * p / panels..s.channels * (p + 1) / panels;
-        let rows = |from, strides: Strides, channels: Range<usize>, size, first, start, count| SoonRows {
-            now: NextRows::new(b.zeros.as_ptr(), 0, 1, 0),
-            from: SendPtr::add(from, channels.start * strides.channel),
-            channels: channels.len(),
-            strides,
-            size,
-            first,
-            start,
-            index: 0,
-            count: if strides.point == 1 { count } else { 0 },
-        };
-        let made = p * wide..s.lanes.min((p + 1) * wide);
-        // The rows that the tiles above have had are there.
-        let below = SIDE - OUT - s.pad[0];
-        [
-            rows(c.y, s.y, made, s.output, 0, b.first, b.lane.len()),
-            rows(c.x, s.x, share, s.input, below, next, b.room.tiles.min(s.tiles()[2] - next)),
-        ]
-    }
-
-    /// What is to be asked for next.
-    fn next(&mut self, s: &WinogradSizes) -> NextRows {
-        if self.now.is_over() && self.index < self.count {
-            let row = TileRow::new(s, self.start, self.index, self.count);
-            self.index += row.tiles;
-            let from = (row.at[0] + self.first).min(self.size[0] - 1);
-            let n = OUT.min(self.size[0] - from) * self.size[1];
-            let at = self.from.add(row.image * self.strides.image + from * self.size[1]);
-            self.now = NextRows::new(at.0.cast_const(), self.strides.channel, self.channels, n);
-        }
-        self.now
-    }
-}
-
-/// Results that have just been made: so many rows of `n` neighbours of one image, from a place on.
-#[derive(Clone, Copy)]
-struct FreshRows {
-    image: usize,
-    at: [usize; 2],
-    rows: usize,
-    n: usize,
-}
-
-/// Neighbours that are worth a run by themselves, and leave room for other channels in the first cache.
-const ENOUGH: usize = 192;
-
-impl FreshRows {
-    fn none() -> FreshRows {
-        FreshRows { image: 0, at: [0; 2], rows: 0, n: 0 }
-    }
-
-    /// Whole rows are one.
-    fn new(s: &WinogradSizes, row: TileRow) -> FreshRows {
-        let (rows, n) = (OUT.min(s.output[0] - row.at[0]), (s.output[1] - row.at[1]).min(row.tiles * OUT));
-        let (rows, n) = if n == s.output[1] { (1, rows * n) } else { (rows, n) };
-        FreshRows { image: row.image, at: row.at, rows, n }
-    }
-
-    /// Whether `next` could be added to it.
-    fn takes(&mut self, next: FreshRows) -> bool {
-        let follows =
-            self.rows == 1 && next.rows == 1 && self.image == next.image && self.n < ENOUGH && next.at[1] == 0;
-        let follows = follows && self.at[1] == 0 && next.at[0] > self.at[0];
-        if follows {
-            self.n += next.n;
-        }
-        follows
-    }
+    pub zeros: &'a [f32],
 }
 
 /// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
@@ -244,7 +153,7 @@ impl WithLanes<f32> for BlockJob<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.stage {
-                Stage::Inputs(first) => self.block.inputs::<L>(first),
+                Stage::Inputs(first) => L::enter(ChannelInputs { block: &mut self.block, first }),
                 Stage::Panel(p, u) => {
                     let each = parts_of_few(s);
                     for first in (0..s.channels).step_by(each) {
@@ -258,7 +167,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                 Stage::All(u) => {
                     // Loops, not closures, which would not be compiled for the instruction set.
                     for first in (0..s.channels).step_by(L::N) {
-                        self.block.inputs::<L>(first);
+                        L::enter(ChannelInputs { block: &mut self.block, first });
                     }
                     for p in 0..panels::<L>(s) {
                         let u = u.add(p * panel_len::<L>(s));
@@ -275,7 +184,39 @@ impl WithLanes<f32> for BlockJob<'_> {
     }
 }
 
-/// The results of panel `p` from its sums: a job of its own, so that its code is there once.
+// Jobs of their own, so that their code is there once.
+
+/// The transformed inputs of a vector's worth of channels.
+struct ChannelInputs<'a, 'b> {
+    block: &'a mut TileBlock<'b>,
+    first: usize,
+}
+
+impl WithLanes<f32> for ChannelInputs<'_, '_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f32>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.block.inputs::<L>(self.first) }
+    }
+}
+
+/// The outputs of one row of tiles for one vector's worth of channels of panel `p`.
+struct RowOutputs<'a, 'b> {
+    block: &'a mut TileBlock<'b>,
+    row: TileRow,
+    p: usize,
+    half: usize,
+}
+
+impl WithLanes<f32> for RowOutputs<'_, '_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f32>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.block.outputs::<L>(self.row, self.p, self.half) }
+    }
+}
+
+/// The results of panel `p` from its sums.
 struct PanelResults<'a, 'b> {
     block: &'a mut TileBlock<'b>,
     p: usize,
@@ -290,7 +231,7 @@ impl WithLanes<f32> for PanelResults<'_, '_> {
         unsafe {
             while row.tiles > 0 {
                 for half in 0..2 {
-                    block.outputs::<L>(row, p, half);
+                    L::enter(RowOutputs { block: &mut *block, row, p, half });
                 }
                 if let Some(finish) = block.c.finish {
                     let new = FreshRows::new(&block.c.s, row);

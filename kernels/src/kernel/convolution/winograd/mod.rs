@@ -6,6 +6,7 @@
 
 mod block;
 mod choice;
+mod rows;
 mod strip;
 mod transform;
 mod weight;
