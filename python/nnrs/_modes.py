@@ -229,10 +229,10 @@ def set_exact_convolution(on: bool) -> bool:
 
 
 def set_fusion(on: bool) -> bool:
-    """Run neighbouring element-wise functions as one (the default), or each alone; gives the old setting.
+    """Run neighbouring functions as one (the default), or each alone; gives the old setting.
 
-    Results are the same to the bit, but for sign and payload of a NaN. The environment variable NNRS_FUSION=0 turns it
-    off from the start.
+    They are element-wise functions, and convolutions with what comes after them. Results are the same to the bit, but
+    for sign and payload of a NaN. The environment variable NNRS_FUSION=0 turns it off from the start.
     """
     return _core.set_fusion(check_flag("set_fusion", "on", on))
 

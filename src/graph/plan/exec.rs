@@ -18,13 +18,13 @@ use std::sync::{Arc, OnceLock};
 
 static FUSION: Switch = Switch::new("NNRS_FUSION", true);
 
-/// True if element-wise functions run together. Off by `NNRS_FUSION=0` or [`set_fusion`].
+/// True if element-wise functions run together, and convolutions with what comes after them. Off by `NNRS_FUSION=0` or [`set_fusion`].
 pub(crate) fn fusion() -> bool {
     FUSION.get()
 }
 
-/// Turns fusion of element-wise functions on or off; gives the old setting. Results are the same to the bit, but for
-/// sign and payload of a NaN.
+/// Turns fusion on or off: of element-wise functions, and of convolutions with what comes after them; gives the old setting. Results are
+/// the same to the bit, but for sign and payload of a NaN.
 ///
 /// ```
 /// let old = nnrs::graph::set_fusion(false);

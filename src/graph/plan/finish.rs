@@ -128,22 +128,17 @@ impl ForwardPlan {
     /// Runs a step that finishes the result of another function.
     pub(super) fn finish(&self, step: &ForwardStep, finished: &FinishedCall) -> Result<()> {
         let at = |n: u32| &self.nodes[n as usize];
-        let own = at(step.what.node());
-        let scaling = match &step.what {
-            ForwardAction::Tile(_) => finished.scaling.map(at),
-            _ => Some(own),
+        let (call, own) = (at(finished.node), at(step.what.node()));
+        let (scaling, unit) = match &step.what {
+            ForwardAction::Tile(t) => (finished.scaling.map(at), finished.inner.last().map(|&result| (&**t, result))),
+            _ => (Some(own), None),
         };
-        let (made, tile) = (
-            step.what.makes(&own.y)[0],
-            match &step.what {
-                ForwardAction::Tile(t) => Some(&**t),
-                _ => None,
-            },
-        );
-        let result = *finished.inner.last().expect("a result that is finished");
-        let call = at(finished.node);
-        let explain = |e| call.f.explain(e);
-        if invoke::finished(call, scaling, tile.map(|t| (t, result)), made, &self.slots).map_err(explain)? {
+        let made = step.what.makes(&own.y)[0];
+        let failed = |e| {
+            self.drop_data(made);
+            call.f.explain(e)
+        };
+        if invoke::finished(call, scaling, unit, made, &self.slots).map_err(failed)? {
             finished.inner.iter().for_each(|&v| self.drop_data(v));
             return Ok(());
         }

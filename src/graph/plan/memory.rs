@@ -220,15 +220,9 @@ impl Play {
         let (dtype, name) = (node.f.context.dtype(), node.f.name());
         match &step.what {
             _ if step.is_later => {}
-            what if step.finishes.is_some() => {
+            what if let Some(finished) = &step.finishes => {
                 what.makes(&node.y).iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
-                let call = &nodes[step.finishes.as_ref().map_or(0, |f| f.node) as usize];
-                let converted = self.converted(call, slots, Needs::ALL, false);
-                let [forward, _] = scratch(call, slots);
-                if forward > 0 {
-                    self.passing(forward, || format!("scratch memory of {}", call.f.name()));
-                }
-                self.give(converted);
+                self.call(&nodes[finished.node as usize], slots);
             }
             build::ForwardAction::View(_) => {
                 self.share(node.x[0], node.y[0]);
@@ -245,16 +239,21 @@ impl Play {
             }
             build::ForwardAction::Call(_) => {
                 node.y.iter().for_each(|&y| self.output(&slots[y as usize], y, dtype, name));
-                let converted = self.converted(node, slots, Needs::ALL, false);
-                let [forward, _] = scratch(node, slots);
-                if forward > 0 {
-                    self.passing(forward, || format!("scratch memory of {}", node.f.name()));
-                }
-                self.save(node);
-                self.give(converted);
+                self.call(node, slots);
             }
         }
         self.drop_data(&step.free);
+    }
+
+    /// What a call works in, and saves.
+    fn call(&mut self, node: &PlanNode, slots: &[PlanSlot]) {
+        let converted = self.converted(node, slots, Needs::ALL, false);
+        let [forward, _] = scratch(node, slots);
+        if forward > 0 {
+            self.passing(forward, || format!("scratch memory of {}", node.f.name()));
+        }
+        self.save(node);
+        self.give(converted);
     }
 
     fn drop_data(&mut self, slots: &[u32]) {

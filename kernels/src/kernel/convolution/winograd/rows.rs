@@ -38,7 +38,7 @@ impl SoonRows {
             first,
             start,
             index: 0,
-            count: if strides.point == 1 { count } else { 0 },
+            count: if strides.point == 1 && !channels.is_empty() { count } else { 0 },
         };
         let made = p * wide..s.lanes.min((p + 1) * wide);
         // The rows that the tiles above have had are there.
@@ -89,9 +89,9 @@ impl FreshRows {
 
     /// Whether `next` could be added to it.
     pub fn takes(&mut self, next: FreshRows) -> bool {
-        let follows =
-            self.rows == 1 && next.rows == 1 && self.image == next.image && self.n < ENOUGH && next.at[1] == 0;
-        let follows = follows && self.at[1] == 0 && next.at[0] > self.at[0];
+        let is_whole = |rows: &FreshRows| rows.rows == 1 && rows.at[1] == 0;
+        let is_below = self.image == next.image && self.at[0] < next.at[0];
+        let follows = is_whole(self) && is_whole(&next) && is_below && self.n < ENOUGH;
         if follows {
             self.n += next.n;
         }
