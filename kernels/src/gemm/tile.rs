@@ -71,11 +71,6 @@ impl NextRows {
         NextRows { written: true, ..self }
     }
 
-    /// Whether all of them were asked for.
-    pub fn is_over(&self) -> bool {
-        self.pairs == 0
-    }
-
     /// Asks for the next two lines.
     #[inline(always)]
     pub(super) fn fetch(&mut self) {

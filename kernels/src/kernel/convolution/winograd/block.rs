@@ -1,10 +1,10 @@
 //! A block of tiles: transform of the inputs, products, transform of the outputs.
 
-use super::rows::{FreshRows, SoonRows};
+use super::rows::FreshRows;
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
 use crate::finish::Finisher;
-use crate::gemm::tile::{Tiles, TilesAhead};
+use crate::gemm::tile::Tiles;
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
@@ -117,19 +117,19 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     });
 }
 
-pub(super) struct TileBlock<'a> {
-    pub c: &'a Winograd<'a>,
-    pub room: &'a Room,
+struct TileBlock<'a> {
+    c: &'a Winograd<'a>,
+    room: &'a Room,
     off: &'a [isize],
     /// One for each tile.
-    pub lane: &'a [isize],
+    lane: &'a [isize],
     /// The number of the first tile.
-    pub first: usize,
+    first: usize,
     /// The transformed inputs.
     v: SendPtr<f32>,
     m: &'a mut [f32],
     strip: &'a mut [f32],
-    pub zeros: &'a [f32],
+    zeros: &'a [f32],
 }
 
 /// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
@@ -160,7 +160,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         let channels = first..s.channels.min(first + each);
                         let c = self.block.c;
                         L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
-                        self.block.products::<L>(p, channels.clone(), u, weight_step::<L>(channels.len()));
+                        self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
                     }
                     L::enter(PanelResults { block: &mut self.block, p });
                 }
@@ -174,7 +174,7 @@ impl WithLanes<f32> for BlockJob<'_> {
                         for first in (0..s.channels).step_by(SUMMED) {
                             let channels = first..s.channels.min(first + SUMMED);
                             let (u, apart) = (u.add(first * 2 * L::N), weight_step::<L>(s.channels));
-                            self.block.products::<L>(p, channels, u, apart);
+                            self.block.products::<L>(channels, u, apart);
                         }
                         L::enter(PanelResults { block: &mut self.block, p });
                     }
@@ -285,11 +285,10 @@ impl TileBlock<'_> {
         }
     }
 
-    /// Adds the 36 products of panel `p` over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
+    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
     #[inline(always)]
-    unsafe fn products<L: Lanes<f32>>(&mut self, p: usize, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
+    unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;
-        let mut soon = SoonRows::of_panel(self, p, wide);
         for point in 0..AREA {
             let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
             let is_first = channels.start == 0;
@@ -306,10 +305,8 @@ impl TileBlock<'_> {
                 out,
                 out_stride: wide,
             };
-            let mut ahead = soon.each_mut().map(|s| s.next(&self.c.s));
             // SAFETY: a point's inputs, weights and sums. Not inlined: the loops are many, and others have them too.
-            unsafe { L::enter(TilesAhead(tiles, &mut ahead)) }
-            soon.iter_mut().zip(ahead).for_each(|(s, now)| s.now = now);
+            unsafe { L::enter(tiles) }
         }
     }
 

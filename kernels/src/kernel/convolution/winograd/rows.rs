@@ -1,67 +1,7 @@
-//! Rows of images beside the work on a block: what will be read and written next, and what has just been made.
+//! Rows of images that a block has just made.
 
-use super::block::TileBlock;
 use super::strip::TileRow;
-use super::{OUT, SIDE, Strides, WinogradSizes};
-use crate::gemm::tile::NextRows;
-use crate::pool::tasks::SendPtr;
-use std::ops::Range;
-
-/// What products ask for meanwhile, into the second cache: the same rows of some channels of images, one row of tiles after the other.
-pub(super) struct SoonRows {
-    pub now: NextRows,
-    /// The first of the channels, and how many they are.
-    from: SendPtr<f32>,
-    channels: usize,
-    strides: Strides,
-    size: [usize; 2],
-    /// The row of an image that a tile whose results begin in its first row begins with.
-    first: usize,
-    /// The tiles: where they begin, the next one, and how many they are.
-    start: usize,
-    index: usize,
-    count: usize,
-}
-
-impl SoonRows {
-    /// The results of panel `p`, and of what the next block reads a share for each panel.
-    pub fn of_panel(b: &TileBlock, p: usize, wide: usize) -> [SoonRows; 2] {
-        let (c, s, next) = (b.c, &b.c.s, b.first + b.lane.len());
-        let panels = s.lanes.div_ceil(wide);
-        let share = s.channels * p / panels..s.channels * (p + 1) / panels;
-        let rows = |from, strides: Strides, channels: Range<usize>, size, first, start, count| SoonRows {
-            now: NextRows::new(b.zeros.as_ptr(), 0, 1, 0),
-            from: SendPtr::add(from, channels.start * strides.channel),
-            channels: channels.len(),
-            strides,
-            size,
-            first,
-            start,
-            index: 0,
-            count: if strides.point == 1 && !channels.is_empty() { count } else { 0 },
-        };
-        let made = p * wide..s.lanes.min((p + 1) * wide);
-        // The rows that the tiles above have had are there.
-        let below = SIDE - OUT - s.pad[0];
-        [
-            rows(c.y, s.y, made, s.output, 0, b.first, b.lane.len()),
-            rows(c.x, s.x, share, s.input, below, next, b.room.tiles.min(s.tiles()[2] - next)),
-        ]
-    }
-
-    /// What is to be asked for next.
-    pub fn next(&mut self, s: &WinogradSizes) -> NextRows {
-        if self.now.is_over() && self.index < self.count {
-            let row = TileRow::new(s, self.start, self.index, self.count);
-            self.index += row.tiles;
-            let from = (row.at[0] + self.first).min(self.size[0] - 1);
-            let n = OUT.min(self.size[0] - from) * self.size[1];
-            let at = self.from.add(row.image * self.strides.image + from * self.size[1]);
-            self.now = NextRows::new(at.0.cast_const(), self.strides.channel, self.channels, n);
-        }
-        self.now
-    }
-}
+use super::{OUT, WinogradSizes};
 
 /// Results that have just been made: so many rows of `n` neighbours of one image, from a place on.
 #[derive(Clone, Copy)]
