@@ -116,6 +116,14 @@ impl<'a, T: Real> Finisher<'a, T> {
     }
 }
 
+/// `y = (y - minus) * times + plus`, each step rounded.
+#[inline(always)]
+pub(crate) fn scale<T: Real>(y: &mut [T], minus: T, times: T, plus: T) {
+    for y in y {
+        *y = (*y - minus) * times + plus;
+    }
+}
+
 /// Scales the first `n` numbers of rows that are `apart`.
 struct ScaleRows<'a, T> {
     y: SendPtr<T>,
@@ -136,9 +144,7 @@ impl<T: Real> WithLanes<T> for ScaleRows<'_, T> {
     unsafe fn call<L: Lanes<T>>(self) {
         for (i, &[minus, times, plus]) in self.scaling.iter().enumerate() {
             // SAFETY: the caller's promise.
-            for y in unsafe { self.y.slice(i * self.apart, self.n) } {
-                *y = (*y - minus) * times + plus;
-            }
+            scale(unsafe { self.y.slice(i * self.apart, self.n) }, minus, times, plus);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A convolution's work: on the host by its kernels, on a GPU by those there.
 
-use super::cpu::{ChannelOrder, Conv, ConvolutionWeights, loops};
+use super::cpu::{ChannelOrder, Conv, ConvolutionWeights, ForwardOperands, loops};
 use super::{ConvolutionSizes, Dims, cuda, three};
 use crate::array::{Data, Output, Place};
 use crate::call::View;
@@ -57,25 +57,19 @@ impl ConvolutionSizes {
                 let y = y.as_mut_slice();
                 let points = self.output.iter().product();
                 let finish = finish.map(|f| Finisher::new(f, y, self.out_channels, points));
-                self.forward_on_host(x.as_slice::<T>(), ConvolutionWeights::of(w), bias, y, finish.as_ref())
+                let (x, w, finish) = (x.as_slice::<T>(), ConvolutionWeights::of(w), finish.as_ref());
+                self.forward_on_host(ForwardOperands { x, w, bias, finish }, y)
             }),
         }
         Ok(())
     }
 
-    fn forward_on_host<T: SimdReal>(
-        &self,
-        x: &[T],
-        w: ConvolutionWeights<T>,
-        bias: Option<&[T]>,
-        y: &mut [T],
-        finish: Option<&Finisher<T>>,
-    ) {
+    fn forward_on_host<T: SimdReal>(&self, o: ForwardOperands<T>, y: &mut [T]) {
         match self.on_host() {
-            Some(c) => c.forward_by(x, w, bias, y, finish),
+            Some(c) => c.forward_by(o, y),
             None => {
-                self.fill(y, bias, self.out_channels, &self.output);
-                loops::each_product(self, |i, k, o| y[o] += x[i] * w.all[k]);
+                self.fill(y, o.bias, self.out_channels, &self.output);
+                loops::each_product(self, |i, k, out| y[out] += o.x[i] * o.w.all[k]);
             }
         }
     }

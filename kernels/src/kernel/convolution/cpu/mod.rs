@@ -64,6 +64,15 @@ impl<'a, T: Real> ConvolutionWeights<'a, T> {
     }
 }
 
+/// What a forward pass reads, and what is to be done to its result.
+#[derive(Clone, Copy)]
+pub(crate) struct ForwardOperands<'a, T: 'static> {
+    pub x: &'a [T],
+    pub w: ConvolutionWeights<'a, T>,
+    pub bias: Option<&'a [T]>,
+    pub finish: Option<&'a Finisher<'a, T>>,
+}
+
 /// Sizes of a convolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conv {
@@ -135,52 +144,32 @@ impl Conv {
 
     /// y = x * w + bias.
     pub fn forward<T: Real>(&self, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-        self.forward_by(x, ConvolutionWeights { all: w, array: None }, bias, y, None);
+        self.forward_by(ForwardOperands { x, w: ConvolutionWeights { all: w, array: None }, bias, finish: None }, y);
     }
 
     /// The same with weights that may be kept in another form, and what is to be done to y.
-    pub(crate) fn forward_by<T: Real>(
-        &self,
-        x: &[T],
-        w: ConvolutionWeights<T>,
-        bias: Option<&[T]>,
-        y: &mut [T],
-        finish: Option<&Finisher<T>>,
-    ) {
+    pub(crate) fn forward_by<T: Real>(&self, o: ForwardOperands<T>, y: &mut [T]) {
+        let ForwardOperands { x, w, bias, .. } = o;
         self.assert_sizes(x.len(), w.all.len(), y.len());
         assert!(bias.is_none_or(|b| b.len() == self.out_channels), "one bias for each output channel");
         let array = w.array.filter(|_| self.group == 1 && self.batch * self.output().iter().product::<usize>() <= KEPT);
-        let w = ConvolutionWeights { array, ..w };
-        if !winograd::forward(self, x, w, bias, y, finish) {
-            self.direct_forward(x, w, bias, y, finish);
+        let o = ForwardOperands { w: ConvolutionWeights { array, ..w }, ..o };
+        if !winograd::forward(self, o, y) {
+            self.direct_forward(o, y);
         }
     }
 
     /// As [`Self::forward_by`], without transforms. The sizes have been checked.
-    pub(super) fn direct_forward<T: Real>(
-        &self,
-        x: &[T],
-        w: ConvolutionWeights<T>,
-        bias: Option<&[T]>,
-        y: &mut [T],
-        finish: Option<&Finisher<T>>,
-    ) {
-        let is_finished = self.direct_sums(x, w, bias, y, finish);
-        if let Some(finish) = finish.filter(|_| !is_finished) {
+    pub(super) fn direct_forward<T: Real>(&self, o: ForwardOperands<T>, y: &mut [T]) {
+        let is_finished = self.direct_sums(o, y);
+        if let Some(finish) = o.finish.filter(|_| !is_finished) {
             // SAFETY: `y` is some images of the result.
             unsafe { finish.images(y) }
         }
     }
 
     /// As above; whether the result is finished too.
-    fn direct_sums<T: Real>(
-        &self,
-        x: &[T],
-        w: ConvolutionWeights<T>,
-        bias: Option<&[T]>,
-        y: &mut [T],
-        finish: Option<&Finisher<T>>,
-    ) -> bool {
+    fn direct_sums<T: Real>(&self, ForwardOperands { x, w, bias, finish }: ForwardOperands<T>, y: &mut [T]) -> bool {
         let g = Geometry::correlation(self);
         let (from, with, to) = (SendPtr::of(x), SendPtr::of(w.all), SendPtr(y.as_mut_ptr()));
         if planes::suits(self) {

@@ -1,6 +1,6 @@
 //! Convolutions that finish their results, against the convolution, the scaling and the formula one after the other: bit by bit.
 
-use super::{ChannelOrder, Conv, ConvolutionWeights};
+use super::{ChannelOrder, Conv, ConvolutionWeights, ForwardOperands};
 use crate::array::{Data, Site};
 use crate::dtype::Real;
 use crate::expr::Formula;
@@ -77,7 +77,8 @@ fn check<T: SimdReal>(c: &Conv, change: impl Fn(&mut [T])) {
         let finish = Finish { scaling, program: has_unit.then_some((&program, &operands)) };
         let y = got.as_mut_slice::<T>();
         let finisher = Finisher::new(&finish, y, c.out_channels, points);
-        c.forward_by(&x, ConvolutionWeights { all: &w, array: None }, Some(&bias), y, Some(&finisher));
+        let w = ConvolutionWeights { all: &w, array: None };
+        c.forward_by(ForwardOperands { x: &x, w, bias: Some(&bias), finish: Some(&finisher) }, y);
         let same = |(a, b): (&T, &T)| {
             let [a, b] = [a, b].map(|v| v.to_f64());
             a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())

@@ -4,8 +4,7 @@ use super::{Winograd, WinogradSizes};
 use crate::array::Output;
 use crate::base::switch::Switch;
 use crate::dtype::{DType, Real};
-use crate::finish::Finisher;
-use crate::kernel::convolution::cpu::{Conv, ConvolutionWeights};
+use crate::kernel::convolution::cpu::{Conv, ConvolutionWeights, ForwardOperands};
 use crate::pool::tasks::SendPtr;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -57,17 +56,10 @@ pub(crate) fn weight<T: Real>(c: &Conv) -> Option<WinogradSizes> {
 }
 
 /// y = x * w + bias, finished, or nothing (false) where the direct kernel is to do it.
-pub(crate) fn forward<T: Real>(
-    c: &Conv,
-    x: &[T],
-    w: ConvolutionWeights<T>,
-    bias: Option<&[T]>,
-    y: &mut [T],
-    finish: Option<&Finisher<T>>,
-) -> bool {
+pub(crate) fn forward<T: Real>(c: &Conv, o: ForwardOperands<T>, y: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::forward(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    run(c, s, x, w, bias, y, finish, |x, y| one.direct_forward(x, w, bias, y, finish));
+    run(c, s, o, y, |x, y| one.direct_forward(ForwardOperands { x, ..o }, y));
     true
 }
 
@@ -75,8 +67,9 @@ pub(crate) fn forward<T: Real>(
 pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
     let Some(s) = WinogradSizes::data(c).filter(|_| allowed::<T>()) else { return false };
     let one = Conv { batch: 1, ..c.clone() };
-    let weights = ConvolutionWeights { all: w, array: None };
-    run(c, s, gy, weights, None, gx, None, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
+    let w_alone = ConvolutionWeights { all: w, array: None };
+    let o = ForwardOperands { x: gy, w: w_alone, bias: None, finish: None };
+    run(c, s, o, gx, |gy, gx| one.direct_data(gy, w, gx, Output::Write));
     true
 }
 
@@ -84,11 +77,8 @@ pub(crate) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T]) -> bool {
 fn run<T: Real>(
     c: &Conv,
     s: WinogradSizes,
-    x: &[T],
-    w: ConvolutionWeights<T>,
-    bias: Option<&[T]>,
+    ForwardOperands { x, w, bias, finish }: ForwardOperands<T>,
     y: &mut [T],
-    finish: Option<&Finisher<T>>,
     again: impl Fn(&[T], &mut [T]),
 ) {
     let bad = (0..c.batch).map(|_| AtomicBool::new(false)).collect::<Vec<_>>();

@@ -6,6 +6,7 @@
 use super::{BLOCK, ChannelPair, ChannelTile, ChannelWork, Channels, Coefficients, merge_moments, wide_moments};
 use crate::array::Output;
 use crate::dtype::Real;
+use crate::finish;
 use crate::kernel::vector_sums::{self, VectorAccumulator};
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::Lanes;
@@ -196,11 +197,7 @@ fn map_over<T: Real>(x: Option<&[T]>, y: &mut [T], by: &Coefficients<T>, c: usiz
     let (minus, times, by_x, plus) = (by.minus[c], by.times[c], by.by_x[c], by.plus[c]);
     let n = y.len();
     match x.map(|x| &x[..n]) {
-        None => {
-            for i in 0..n {
-                y[i] = (y[i] - minus) * times + plus;
-            }
-        }
+        None => finish::scale(y, minus, times, plus),
         Some(x) => {
             for i in 0..n {
                 y[i] = y[i] * times + ((x[i] - minus) * by_x + plus);
