@@ -3,7 +3,9 @@
 
 mod few;
 mod outer;
+mod pack;
 mod packed;
+mod panel;
 mod strip;
 #[cfg(feature = "emulate")]
 mod tests;

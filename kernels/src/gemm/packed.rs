@@ -2,8 +2,9 @@
 //! where its rows do not lie in order; then each task makes a piece of C, in tiles that stay in registers. Every sum is one chain over
 //! the inner dimension, whatever the pieces.
 
-use super::strip::{Edge, EdgeJob, EdgeStep, ProductTile};
-use super::tile::NextRows;
+use super::pack::PackJob;
+use super::panel::{Panel, PanelTiles, RowsLater};
+use super::tile::written_out;
 use super::{Dest, GemmProduct, Side};
 use crate::array::Output;
 use crate::array::scratch;
@@ -11,7 +12,8 @@ use crate::dtype::Real;
 use crate::pool;
 use crate::pool::tasks::SendPtr;
 use crate::simd;
-use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_all};
+use crate::simd::lanes::{Choose, Lanes, dispatch};
+use std::ops::Range;
 
 /// Rows of B in a block.
 const DEPTH: usize = 384;
@@ -22,21 +24,36 @@ const TILES: usize = 28;
 /// Multiplications that are worth a task, and numbers to pack.
 const TASK: usize = 1 << 20;
 const PACK: usize = 1 << 15;
+/// Tasks for each thread, at most.
+const TASKS: usize = 4;
+/// Numbers of packed panels that a task keeps for all its rows, in the second-level cache beside A's.
+const GROUP: usize = 1 << 17;
+/// Rows of A, at most, that are turned in place of a larger B; the inner dimension that this needs, since C is turned, too; and a
+/// block's rows then, so that this is done once for most.
+const TURNED: usize = 256;
+const TURNED_LEAST: usize = 256;
+const TURNED_DEPTH: usize = 1024;
 /// Columns between a packed tile of A and the next one: without them the same places of tiles would meet in few of the cache's sets,
 /// and whole vectors could not be written where a column ends.
 const APART: usize = 16;
-/// Columns that A is read ahead, where they lie far apart.
-const SOON: isize = 8;
 /// Bytes of a B that is read where it lies, or rows of A.
 const SMALL: usize = 64 << 10;
 const FEW: usize = 12;
+/// Rows of B that are read where they lie in a block, at least, where more rows of A need them.
+const NEAR: usize = 128;
+/// Sets of a second-level cache, and half of the lines of one: as small as those of processors with vectors of 64 bytes are.
+const SETS: usize = 2048;
+const SET: usize = 4;
 
 /// C = A B, or +=, on all threads or the caller's alone.
 ///
 /// # Safety
 /// As the methods of a product.
 pub(super) unsafe fn run<T: Real>(p: GemmProduct<T>, output: Output, shared: bool) {
-    dispatch(Packed { p, output, shared });
+    // Columns of B that lie in order are the rows of a turned product, in which few rows of A are packed instead.
+    let is_less = p.k >= TURNED_LEAST && p.m <= TURNED.min(p.k / 2).min(p.n / 2);
+    let is_turned = is_less && p.c.cs == 1 && p.b.rs == 1 && p.b.cs >= 0 && rows_in_order(p.a);
+    dispatch(Packed { p: if is_turned { p.transposed() } else { p }, output, shared });
 }
 
 struct Packed<T> {
@@ -52,8 +69,11 @@ impl<T: Real> Choose<T> for Packed<T> {
         let packs_a = !rows_in_order(p.a);
         let room = scratch::KEEP / size_of::<T>() / if packs_a { DEPTH + APART } else { DEPTH };
         let rows = if packs_a { room / 2 / ROWS * ROWS } else { p.m };
-        let is_own = p.m.min(rows).div_ceil(ROWS) <= TILES;
-        let columns = if is_own { p.n } else { (room - if packs_a { rows } else { 0 }) / 64 * 64 };
+        let columns = if is_own::<T, L>(p.m.min(rows), p.n, shared) {
+            p.n
+        } else {
+            (room - if packs_a { rows } else { 0 }) / 64 * 64
+        };
         let (rows, columns) = (Cut::at_most(p.m, rows), Cut::at_most(p.n.div_ceil(64), columns.div_ceil(64)));
         for i in 0..rows.pieces {
             for j in 0..columns.pieces {
@@ -70,15 +90,54 @@ fn rows_in_order<T>(s: Side<T>) -> bool {
     s.cs == 1 && s.rs >= 0
 }
 
+/// Whether each task packs the panels that it reads: where rows are few, or panels many for the threads.
+fn is_own<T: Real, L: Lanes<T>>(m: usize, n: usize, shared: bool) -> bool {
+    let (panels, threads) = (n.div_ceil(vectors::<T, L>() * L::N), threads(shared));
+    panels >= TASKS * threads || threads == 1 || (RowTiles(m).count() <= TILES && panels >= threads)
+}
+
+/// Threads that share a product.
+fn threads(shared: bool) -> usize {
+    if shared { pool::num_threads() } else { 1 }
+}
+
+/// Rows of B, of which a panel's columns stay in the second-level cache where they lie.
+fn near_rows<T: Real, L: Lanes<T>>(b: Side<T>) -> usize {
+    // Rows begin at so many sets: few of them where they are a large power of two apart.
+    let (way, mut stride) = (SETS * simd::CACHE_LINE, b.rs as usize * size_of::<T>());
+    stride = 1 << stride.trailing_zeros().min(way.trailing_zeros());
+    let lines = (vectors::<T, L>() * L::N * size_of::<T>()).div_ceil(simd::CACHE_LINE);
+    let starts = way / stride.max(simd::CACHE_LINE);
+    (starts * lines).min(SETS) * SET / lines
+}
+
 /// Vectors of a tile, so that its sums fit the registers.
 #[inline(always)]
 pub(super) const fn vectors<T: Real, L: Lanes<T>>() -> usize {
     if L::ROWS > ROWS { 4 } else { 2 }
 }
 
+/// `n` rows cut into tiles, of which the last one is what is left.
+#[derive(Clone, Copy)]
+pub(super) struct RowTiles(usize);
+
+impl RowTiles {
+    fn count(self) -> usize {
+        self.0.div_ceil(ROWS)
+    }
+
+    pub(super) fn start(self, i: usize) -> usize {
+        (i * ROWS).min(self.0)
+    }
+
+    pub(super) fn size(self, i: usize) -> usize {
+        self.start(i + 1) - self.start(i)
+    }
+}
+
 /// `n` things cut into pieces of nearly equal size, the larger ones first.
 #[derive(Clone, Copy)]
-struct Cut {
+pub(super) struct Cut {
     n: usize,
     pieces: usize,
 }
@@ -88,11 +147,11 @@ impl Cut {
         Cut { n, pieces: n.div_ceil(size).max(1) }
     }
 
-    fn start(self, i: usize) -> usize {
+    pub(super) fn start(self, i: usize) -> usize {
         i * (self.n / self.pieces) + i.min(self.n % self.pieces)
     }
 
-    fn size(self, i: usize) -> usize {
+    pub(super) fn size(self, i: usize) -> usize {
         self.start(i + 1) - self.start(i)
     }
 }
@@ -100,26 +159,27 @@ impl Cut {
 /// Where the panels of B are.
 #[derive(Clone, Copy, PartialEq)]
 enum PanelPlace {
-    /// They are read where B lies.
+    /// They are read where B lies, but for what is no whole vector.
     InPlace,
-    /// Each is packed by the one task that reads it, which has it in its cache then.
+    /// Each is packed by the one task that reads it, which has it in its cache then: where B's rows lie in order, by the first tile
+    /// that reads it.
     Own,
     /// Packed for all tasks.
     Shared,
 }
 
 /// A product of which a block is packed whole.
-struct Blocks<T> {
-    p: GemmProduct<T>,
+pub(super) struct Blocks<T> {
+    pub(super) p: GemmProduct<T>,
     output: Output,
     shared: bool,
     /// The inner dimension in blocks, rows in tiles, the columns' vectors in panels.
-    depths: Cut,
-    tiles: Cut,
-    panels: Cut,
+    pub(super) depths: Cut,
+    pub(super) tiles: RowTiles,
+    pub(super) panels: Cut,
     place: PanelPlace,
     /// Numbers between the packed rows of A.
-    a_depth: usize,
+    pub(super) a_depth: usize,
     /// Numbers of A and of B that are packed in a block for all tasks.
     a_size: usize,
     b_size: usize,
@@ -130,17 +190,28 @@ unsafe impl<T: Sync> Sync for Blocks<T> {}
 
 impl<T: Real> Blocks<T> {
     fn new<L: Lanes<T>>(p: GemmProduct<T>, output: Output, shared: bool) -> Self {
-        let (depths, all) = (Cut::at_most(p.k, DEPTH), p.n.div_ceil(L::N));
+        let (tiles, all) = (RowTiles(p.m), p.n.div_ceil(L::N));
+        let panels = Cut::at_most(all, vectors::<T, L>());
         let is_small = p.m <= FEW || p.k.saturating_mul(p.n * size_of::<T>()) <= SMALL;
+        let is_panel = panels.pieces == 1 && p.b.rs == p.n as isize;
+        // Where C's old numbers are among a sum, its blocks' sums are added one after another: those blocks are fixed.
+        let (lies, near) = (rows_in_order(p.b), near_rows::<T, L>(p.b));
+        let least = if output == Output::Accumulate { DEPTH } else { NEAR };
+        let is_aligned = [p.b.data.addr(), p.b.rs as usize * size_of::<T>()].iter().all(|n| n % simd::CACHE_LINE == 0);
+        let is_near = tiles.count() <= TILES && is_aligned && near >= least.min(p.k);
+        let place = match lies {
+            true if is_small || is_panel || is_near => PanelPlace::InPlace,
+            _ if is_own::<T, L>(p.m, p.n, shared) => PanelPlace::Own,
+            _ => PanelPlace::Shared,
+        };
+        let depth = match place {
+            PanelPlace::InPlace if is_near => near.min(DEPTH),
+            _ if p.c.cs != 1 && output == Output::Write => TURNED_DEPTH,
+            _ => DEPTH,
+        };
+        let depths = Cut::at_most(p.k, depth);
         let a_depth = depths.size(0) + APART;
         let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * a_depth) };
-        let (tiles, panels) = (Cut::at_most(p.m, ROWS), Cut::at_most(all, vectors::<T, L>()));
-        let is_panel = panels.pieces == 1 && p.b.rs == p.n as isize;
-        let place = match rows_in_order(p.b) && p.n.is_multiple_of(L::N) && (is_small || is_panel) {
-            true => PanelPlace::InPlace,
-            false if tiles.pieces <= TILES => PanelPlace::Own,
-            false => PanelPlace::Shared,
-        };
         let b_size = if place == PanelPlace::Shared { all * L::N * depths.size(0) } else { 0 };
         Blocks { p, output, shared, depths, tiles, panels, place, a_depth, a_size, b_size }
     }
@@ -165,12 +236,12 @@ impl<T: Real> Blocks<T> {
     /// Packs blocks from `first` on.
     fn pack<L: Lanes<T>>(&self, packed: SendPtr<T>, first: usize, blocks: usize) {
         let depth = self.depths.size(0);
-        let pieces = |size: usize, cut: Cut, each: usize| {
-            let n = if size == 0 { 0 } else { cut.pieces };
+        let pieces = |size: usize, n: usize, each: usize| {
+            let n = if size == 0 { 0 } else { n };
             Cut { n, pieces: n.div_ceil((PACK / (depth * each)).max(1)) }
         };
-        let (a, b) =
-            (pieces(self.a_size, self.tiles, ROWS), pieces(self.b_size, self.panels, vectors::<T, L>() * L::N));
+        let a = pieces(self.a_size, self.tiles.count(), ROWS);
+        let b = pieces(self.b_size, self.panels.pieces, vectors::<T, L>() * L::N);
         let each = a.pieces + b.pieces;
         self.share(blocks * each, &|task| {
             let (block, task) = (task / each, task % each);
@@ -187,203 +258,156 @@ impl<T: Real> Blocks<T> {
         });
     }
 
+    /// Tiles and panels in pieces, of which tasks have one each; but all tiles, where a task packs the panels, `numbers` each.
+    fn cut(&self, numbers: usize, blocks: usize) -> (Cut, Cut) {
+        let (tiles, panels, threads) = (self.tiles.count(), self.panels.pieces, threads(self.shared));
+        let work = self.p.m * self.p.n * self.depths.size(0) * blocks;
+        let tasks = if threads > 1 { (work / TASK).clamp(1, TASKS * threads) } else { 1 };
+        let mut rows = Cut::at_most(tiles, TILES);
+        let columns = if self.place == PanelPlace::Own {
+            let kept = if rows.pieces > 1 { (GROUP / numbers).max(1) } else { panels };
+            tasks.max(panels.div_ceil(kept)).min(panels)
+        } else {
+            (tasks / rows.pieces).clamp(1, panels)
+        };
+        if self.place != PanelPlace::Own {
+            rows.pieces = (tasks / columns).clamp(rows.pieces, tiles);
+        }
+        (rows, Cut { n: panels, pieces: columns })
+    }
+
     /// Adds the products of packed blocks from `first` on to C.
     fn multiply<L: Lanes<T>>(&self, packed: SendPtr<T>, first: usize, blocks: usize) {
-        let rows = Cut::at_most(self.tiles.pieces, TILES);
-        let work = self.p.m * self.p.n * self.depths.size(0) * blocks;
-        let columns = Cut { n: self.panels.pieces, pieces: (work / TASK / rows.pieces).clamp(1, self.panels.pieces) };
-        self.share(rows.pieces * columns.pieces, &|task| {
+        let (is_own, width, largest) = (self.place == PanelPlace::Own, vectors::<T, L>() * L::N, self.depths.size(0));
+        let (rows, columns) = self.cut(width * largest, blocks);
+        self.share(if is_own { 1 } else { rows.pieces } * columns.pieces, &|task| {
             let (i, j) = (task / columns.pieces, task % columns.pieces);
-            // A panel, sums of a tile that is no whole one, and zeros.
-            let (width, largest) = (vectors::<T, L>() * L::N, self.depths.size(0));
-            let own = if self.place == PanelPlace::Own { width * largest } else { 0 };
+            let pieces = if is_own { 0..rows.pieces } else { i..i + 1 };
+            let (k, panels) = (first..first + blocks, columns.start(j)..columns.start(j + 1));
+            // Panels, sums of a tile that is no whole one, and zeros.
+            let kept = if pieces.len() > 1 { panels.len() } else { 1 };
+            let own = if self.place == PanelPlace::Shared { 0 } else { kept * width * largest };
             scratch::with(own + (ROWS + 1) * width, |room: &mut [T]| {
                 let (own, room) = room.split_at_mut(own);
                 let (sums, zeros) = room.split_at_mut(ROWS * width);
                 zeros.fill(T::ZERO);
-                for k in first..first + blocks {
+                for (k, piece, panel) in k.clone().flat_map(|k| {
+                    let panels = panels.clone();
+                    pieces.clone().flat_map(move |piece| panels.clone().map(move |panel| (k, piece, panel)))
+                }) {
                     let packed = packed.add((k - first) * (self.a_size + self.b_size));
-                    for panel in columns.start(j)..columns.start(j + 1) {
-                        let w = self.panel::<L>(k, panel, packed, own);
-                        for tile in rows.start(i)..rows.start(i + 1) {
-                            // SAFETY: the block is packed; the tile's numbers in C are this task's.
-                            unsafe { self.tile::<L>([k, tile, panel], packed, w, sums, zeros) }
-                        }
-                    }
+                    // The task after this one is the next panel's.
+                    let next = match panel + 1 < panels.end {
+                        true if piece > pieces.start => None,
+                        true => Some((k, panel + 1)),
+                        false if piece + 1 < pieces.end => None,
+                        false if k + 1 < first + blocks => Some((k + 1, panels.start)),
+                        false => Some((first, panel + 1)),
+                    };
+                    let own = if kept > 1 { &mut own[(panel - panels.start) * width * largest..] } else { &mut *own };
+                    let is_laid = piece > pieces.start;
+                    let w = self.panel::<L>([k, panel, rows.start(piece)], packed, own, is_laid);
+                    let tiles = PanelTiles {
+                        later: self.rows_later::<L>(next),
+                        sums: sums.as_mut_ptr(),
+                        zeros: zeros.as_ptr(),
+                        ..self.tiles_of::<L>([k, panel], rows.start(piece)..rows.start(piece + 1), packed, w)
+                    };
+                    // SAFETY: L is what the machine has; the block is packed, and the tiles' numbers in C are this task's.
+                    unsafe { L::enter(tiles) }
                 }
             });
         });
     }
 
-    /// Where a panel is in a block, and the distance of its rows.
-    fn panel<L: Lanes<T>>(&self, k: usize, panel: usize, packed: SendPtr<T>, own: &mut [T]) -> (*const T, usize) {
-        let (column, b) = (self.panels.start(panel) * L::N, self.p.b);
-        let (width, start) = (self.panels.size(panel) * L::N, column * self.depths.size(0));
+    /// The rows of the panel after this one, if that is read where it lies.
+    fn rows_later<L: Lanes<T>>(&self, next: Option<(usize, usize)>) -> Option<RowsLater<T>> {
+        let (k, panel) = next.filter(|&(_, panel)| self.is_read_there::<L>(panel))?;
+        let first = self.rows_in_place::<L>(k, panel);
+        let width = self.panels.size(panel) * L::N;
+        Some(RowsLater { first, stride: self.p.b.rs as usize, rows: self.depths.size(k), width })
+    }
+
+    /// Whether a tile reads a panel where it lies in B.
+    fn is_read_there<L: Lanes<T>>(&self, panel: usize) -> bool {
+        let is_there = panel < self.panels.pieces && self.panels.start(panel + 1) * L::N <= self.p.n;
         match self.place {
-            PanelPlace::InPlace => {
-                let from = self.depths.start(k) as isize;
-                (b.data.wrapping_offset(from * b.rs).wrapping_add(column), b.rs as usize)
-            }
+            PanelPlace::InPlace => is_there,
             PanelPlace::Own => {
-                let to = SendPtr(own.as_mut_ptr().wrapping_sub(start));
-                // SAFETY: L is what the machine has; there is room for a panel.
-                unsafe { L::enter(PackJob { all: self, k, to, from: panel, end: panel + 1, of_a: false }) }
-                (own.as_ptr(), width)
+                let is_whole = self.panels.size(panel) == vectors::<T, L>() && self.tiles.size(0) == ROWS;
+                is_there && is_whole && written_out::<T, L>() && rows_in_order(self.p.b)
             }
-            PanelPlace::Shared => (packed.add(self.a_size + start).0.cast_const(), width),
+            PanelPlace::Shared => false,
         }
     }
 
-    /// One tile of C, in one block.
-    unsafe fn tile<L: Lanes<T>>(
+    /// A panel's first row in B.
+    fn rows_in_place<L: Lanes<T>>(&self, k: usize, panel: usize) -> *const T {
+        let (b, from) = (self.p.b, self.depths.start(k) as isize);
+        b.data.wrapping_offset(from * b.rs).wrapping_add(self.panels.start(panel) * L::N)
+    }
+
+    /// A panel, as the first tile is to read it; `own` is the place for one, which may have it already.
+    fn panel<L: Lanes<T>>(
         &self,
-        [k, tile, panel]: [usize; 3],
+        [k, panel, tile]: [usize; 3],
         packed: SendPtr<T>,
-        (w, w_stride): (*const T, usize),
-        sums: &mut [T],
-        zeros: &[T],
-    ) {
-        let GemmProduct { a, c, .. } = self.p;
-        let (depth, from) = (self.depths.size(k), self.depths.start(k) as isize);
-        let (row, rows, vectors) = (self.tiles.start(tile), self.tiles.size(tile), self.panels.size(panel));
-        let (column, width) = (self.panels.start(panel) * L::N, vectors * L::N);
-        let n = width.min(self.p.n - column);
-        let (x, x_row) = match self.a_size {
-            0 => (a.data.wrapping_offset(row as isize * a.rs + from), Some(a.rs as usize)),
-            _ => (packed.add(row * self.a_depth).0.cast_const(), None),
+        own: &mut [T],
+        is_laid: bool,
+    ) -> Panel<T> {
+        let column = self.panels.start(panel) * L::N;
+        let (width, start) = (self.panels.size(panel) * L::N, column * self.depths.size(0));
+        let there = Panel { w: self.rows_in_place::<L>(k, panel), w_stride: self.p.b.rs as usize, lay: None };
+        let (is_there, is_whole) = (self.is_read_there::<L>(panel), self.tiles.size(tile) == ROWS);
+        match self.place {
+            PanelPlace::InPlace if is_there => there,
+            PanelPlace::Shared => {
+                Panel { w: packed.add(self.a_size + start).0.cast_const(), w_stride: width, lay: None }
+            }
+            PanelPlace::Own if is_there && is_whole && !is_laid => Panel { lay: Some(own.as_mut_ptr()), ..there },
+            PanelPlace::InPlace | PanelPlace::Own => {
+                if !is_laid {
+                    let to = SendPtr(own.as_mut_ptr().wrapping_sub(start));
+                    // SAFETY: L is what the machine has; there is room for a panel.
+                    unsafe { L::enter(PackJob { all: self, k, to, from: panel, end: panel + 1, of_a: false }) }
+                }
+                Panel { w: own.as_ptr(), w_stride: width, lay: None }
+            }
+        }
+    }
+
+    /// Some tiles of a panel, in one block.
+    fn tiles_of<L: Lanes<T>>(
+        &self,
+        [k, panel]: [usize; 2],
+        tiles: Range<usize>,
+        packed: SendPtr<T>,
+        w: Panel<T>,
+    ) -> PanelTiles<T> {
+        let (GemmProduct { a, c, n, .. }, row) = (self.p, self.tiles.start(tiles.start));
+        let (column, vectors) = (self.panels.start(panel) * L::N, self.panels.size(panel));
+        let (x, x_row, x_tile) = match self.a_size {
+            0 => {
+                (a.data.wrapping_offset(row as isize * a.rs + self.depths.start(k) as isize), Some(a.rs as usize), a.rs)
+            }
+            _ => (packed.add(row * self.a_depth).0.cast_const(), None, self.a_depth as isize),
         };
-        let c = Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c };
-        let adds = self.output == Output::Accumulate;
-        let in_place = n == width && c.cs == 1 && (!adds || rows == ROWS);
-        let (out, out_stride) = if in_place { (c.data, c.rs as usize) } else { (sums.as_mut_ptr(), width) };
-        // What earlier blocks gave begins the sums, but where C's old numbers are among it.
-        let begun = k > 0 && !adds;
-        let (init, init_stride) = if begun { (out.cast_const(), out_stride) } else { (zeros.as_ptr(), 0) };
-        let below = c.data.wrapping_offset(rows as isize * c.rs);
-        let next = NextRows::new(below.cast_const(), c.rs as usize, rows, width).written();
-        let edge = Edge { sums: sums.as_mut_ptr(), width, n, rows, c };
-        let strip = ProductTile {
+        PanelTiles {
             x,
             x_row,
-            rows,
-            depth,
-            w,
-            w_stride,
+            x_tile: x_tile as usize * ROWS,
+            rows: self.tiles.start(tiles.end) - row,
+            depth: self.depths.size(k),
+            c: Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c },
+            panel: w,
             vectors,
-            init,
-            init_stride,
-            out,
-            out_stride,
-            adds: adds && in_place,
-            next,
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            if begun && !in_place {
-                L::enter(EdgeJob(edge, EdgeStep::Read));
-            }
-            L::enter(strip);
-            if !in_place {
-                L::enter(EdgeJob(edge, if adds { EdgeStep::Add } else { EdgeStep::Write }));
-            }
-        }
-    }
-}
-
-/// Tiles of A, or panels of B, of block `k`.
-struct PackJob<'a, T> {
-    all: &'a Blocks<T>,
-    k: usize,
-    to: SendPtr<T>,
-    from: usize,
-    end: usize,
-    of_a: bool,
-}
-
-impl<T: Real> WithLanes<T> for PackJob<'_, T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        let (p, depths) = (&self.all.p, self.all.depths);
-        let (first, depth) = (depths.start(self.k) as isize, depths.size(self.k));
-        let apart = if self.of_a { self.all.a_depth } else { depths.size(0) };
-        if self.of_a && p.a.rs == 1 {
-            // SAFETY: as below.
-            return unsafe { self.lay_columns::<L>(depth) };
-        }
-        for i in self.from..self.end {
-            // A's columns become rows, as B's rows are.
-            let (s, start, width, n) = if self.of_a {
-                let (start, rows) = (self.all.tiles.start(i), self.all.tiles.size(i));
-                (Side { data: p.a.data, rs: p.a.cs, cs: p.a.rs }, start, rows, rows)
-            } else {
-                let (start, width) = (self.all.panels.start(i) * L::N, self.all.panels.size(i) * L::N);
-                (p.b, start, width, width.min(p.n - start))
-            };
-            let from = s.data.wrapping_offset(first * s.rs + start as isize * s.cs);
-            let to = self.to.add(start * apart).0;
-            // SAFETY: rows and columns are in A and B, and the packed ones this task's.
-            unsafe { lay::<T, L>(Side { data: from, ..s }, depth, n, to, width) }
-        }
-    }
-}
-
-impl<T: Real> PackJob<'_, T> {
-    /// Tiles of A whose columns lie in order: one column of all tiles after the other, since columns may lie so far apart that they
-    /// meet in a cache.
-    #[inline(always)]
-    unsafe fn lay_columns<L: Lanes<T>>(&self, depth: usize) {
-        let (a, all) = (&self.all.p.a, self.all);
-        let (first, apart, row) = (all.depths.start(self.k), all.a_depth, all.tiles.start(self.from));
-        let bytes = (all.tiles.start(self.end) - row) * size_of::<T>();
-        let last = all.tiles.size(all.tiles.pieces - 1);
-        // Tiles of one row more come before the others.
-        let longer = (all.tiles.n - last * all.tiles.pieces).clamp(self.from, self.end);
-        for k in 0..depth {
-            let from = a.data.wrapping_offset((first + k) as isize * a.cs).wrapping_add(row);
-            let later = from.wrapping_offset(SOON * a.cs).cast::<u8>();
-            (0..bytes).step_by(simd::CACHE_LINE).for_each(|at| simd::prefetch(later.wrapping_add(at)));
-            let mut done = 0;
-            for (tiles, rows) in [(self.from..longer, last + 1), (longer..self.end, last)] {
-                for _ in tiles {
-                    let to = self.to.add((row + done) * apart + k * rows).0;
-                    for j in (0..rows).step_by(L::N) {
-                        // SAFETY: the numbers are in A's column, and the packed ones this task's; what is written beyond the rows
-                        // is where the next column comes, or between the tiles.
-                        unsafe { L::store(to.add(j), L::load_part(from.add(done + j), L::N.min(rows - j))) }
-                    }
-                    done += rows;
-                }
-            }
-        }
-    }
-}
-
-/// Copies `rows` rows of `n` numbers to rows of `width`; the rest of them is zeroed.
-#[inline(always)]
-unsafe fn lay<T: Real, L: Lanes<T>>(s: Side<T>, rows: usize, n: usize, to: *mut T, width: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        for r in 0..if n < width { rows } else { 0 } {
-            (n..width).for_each(|j| *to.add(r * width + j) = T::ZERO);
-        }
-        if s.rs == 1 && s.cs >= 0 {
-            let (src_stride, dst_stride) = (s.cs as usize, width);
-            let block = TransposeBlock { src: s.data, src_stride, rows: n, cols: rows, dst: to, dst_stride };
-            return transpose_all::<T, L>(block);
-        }
-        for r in 0..rows {
-            let (from, to) = (s.data.wrapping_offset(r as isize * s.rs), to.add(r * width));
-            if s.cs != 1 {
-                (0..n).for_each(|j| *to.add(j) = *from.wrapping_offset(j as isize * s.cs));
-                continue;
-            }
-            let whole = n / L::N * L::N;
-            for j in (0..whole).step_by(L::N) {
-                L::store(to.add(j), L::load(from.add(j)));
-            }
-            if whole < n {
-                L::store_part(to.add(whole), L::load_part(from.add(whole), n - whole), n - whole);
-            }
+            n: (vectors * L::N).min(n - column),
+            // What earlier blocks gave begins the sums, but where C's old numbers are among it.
+            begun: k > 0 && self.output == Output::Write,
+            adds: self.output == Output::Accumulate,
+            later: None,
+            sums: std::ptr::null_mut(),
+            zeros: std::ptr::null(),
         }
     }
 }

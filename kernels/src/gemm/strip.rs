@@ -1,13 +1,13 @@
-//! The inner loop of matrix products: a tile of sums, and what goes between it and C where it is no whole tile.
+//! The inner loop of matrix products: a tile of sums.
 
-use super::Dest;
 use super::packed::{ROWS, vectors};
+use super::panel::Panel;
 use super::tile::{NextRows, written_out};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
 
-/// Steps of a whole tile that are written out, where they are.
-const STEPS: usize = 4;
+/// Steps of a whole tile that are written out, where they are, and ask for two lines.
+pub(super) const STEPS: usize = 4;
 
 /// A tile of sums: `out[p][..] = init[p][..] + sum over i of x[p, i] w[i][..]`.
 pub(super) struct ProductTile<T> {
@@ -16,8 +16,7 @@ pub(super) struct ProductTile<T> {
     pub(super) x_row: Option<usize>,
     pub(super) rows: usize,
     pub(super) depth: usize,
-    pub(super) w: *const T,
-    pub(super) w_stride: usize,
+    pub(super) panel: Panel<T>,
     pub(super) vectors: usize,
     pub(super) init: *const T,
     pub(super) init_stride: usize,
@@ -25,8 +24,9 @@ pub(super) struct ProductTile<T> {
     pub(super) out_stride: usize,
     /// A whole tile is added to what `out` has.
     pub(super) adds: bool,
-    /// What the next tile writes.
+    /// What the next tile writes, and then rows of the next panel.
     pub(super) next: NextRows,
+    pub(super) later: NextRows,
 }
 
 impl<T: Real> WithLanes<T> for ProductTile<T> {
@@ -36,12 +36,25 @@ impl<T: Real> WithLanes<T> for ProductTile<T> {
             ($v:literal: $($p:literal)*) => {
                 match (self.rows, self.x_row) {
                     // SAFETY: the caller's promise.
-                    $(($p, Some(row)) => unsafe { self.tile::<L, true, $p, $v>(row) },
+                    $(($p, Some(row)) => unsafe { self.tile::<L, true, false, $p, $v>(row) },
                     // SAFETY: as above.
-                    ($p, None) => unsafe { self.tile::<L, false, $p, $v>(1) },)*
+                    ($p, None) => unsafe { self.tile::<L, false, false, $p, $v>(1) },)*
                     _ => unreachable!("a tile has 1 to ROWS rows"),
                 }
             };
+        }
+        macro_rules! lay {
+            ($v:literal) => {
+                match self.x_row {
+                    // SAFETY: the caller's promise.
+                    Some(row) => return unsafe { self.tile::<L, true, true, ROWS, $v>(row) },
+                    // SAFETY: as above.
+                    None => return unsafe { self.tile::<L, false, true, ROWS, $v>(1) },
+                }
+            };
+        }
+        if self.panel.lay.is_some() && written_out::<T, L>() {
+            if vectors::<T, L>() == 4 { lay!(4) } else { lay!(2) }
         }
         let widest = vectors::<T, L>();
         match self.vectors {
@@ -58,7 +71,10 @@ impl<T: Real> ProductTile<T> {
     // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn tile<L: Lanes<T>, const IN_ROWS: bool, const P: usize, const V: usize>(&self, x_row: usize) {
+    unsafe fn tile<L: Lanes<T>, const IN_ROWS: bool, const LAYS: bool, const P: usize, const V: usize>(
+        self,
+        x_row: usize,
+    ) {
         // SAFETY: the caller's promise.
         unsafe {
             let mut acc = [[L::splat(T::ZERO); V]; P];
@@ -67,12 +83,19 @@ impl<T: Real> ProductTile<T> {
                     acc[p][v] = L::load(self.init.add(p * self.init_stride + v * L::N));
                 }
             }
-            let (mut x, mut w, mut next) = (self.x, self.w, self.next);
+            let (mut x, mut w, mut next) = (self.x, self.panel.w, self.next);
+            let mut lay = self.panel.lay.unwrap_or(std::ptr::null_mut());
             macro_rules! step {
                 () => {
                     let mut row = [L::splat(T::ZERO); V];
                     for v in 0..V {
                         row[v] = L::load(w.add(v * L::N));
+                        if LAYS {
+                            L::store(lay.add(v * L::N), row[v]);
+                        }
+                    }
+                    if LAYS {
+                        lay = lay.add(V * L::N);
                     }
                     let mut from = x;
                     for p in 0..P {
@@ -85,13 +108,13 @@ impl<T: Real> ProductTile<T> {
                         }
                     }
                     x = x.add(if IN_ROWS { 1 } else { P });
-                    w = w.add(self.w_stride);
+                    w = w.add(self.panel.w_stride);
                 };
             }
             let is_whole = P == ROWS && V > 1;
             let mut left = self.depth;
             while is_whole && written_out::<T, L>() && left >= STEPS {
-                next.fetch();
+                next.fetch_then(&self.later);
                 step!();
                 step!();
                 step!();
@@ -101,7 +124,7 @@ impl<T: Real> ProductTile<T> {
             for _ in 0..left {
                 // Tiles at the edges are few.
                 if is_whole && !written_out::<T, L>() {
-                    next.fetch();
+                    next.fetch_then(&self.later);
                 }
                 step!();
             }
@@ -112,62 +135,6 @@ impl<T: Real> ProductTile<T> {
                         acc[p][v] = L::fma(L::load(out), L::splat(T::ONE), acc[p][v]);
                     }
                     L::store(out, acc[p][v]);
-                }
-            }
-        }
-    }
-}
-
-/// Rows of sums beside those of C that they belong to.
-#[derive(Clone, Copy)]
-pub(super) struct Edge<T> {
-    pub(super) sums: *mut T,
-    pub(super) width: usize,
-    pub(super) n: usize,
-    pub(super) rows: usize,
-    pub(super) c: Dest<T>,
-}
-
-/// The sums are read from C, written to it, or added to it.
-#[derive(Clone, Copy)]
-pub(super) enum EdgeStep {
-    Read,
-    Write,
-    Add,
-}
-
-pub(super) struct EdgeJob<T>(pub(super) Edge<T>, pub(super) EdgeStep);
-
-impl<T: Real> WithLanes<T> for EdgeJob<T> {
-    #[inline(always)]
-    unsafe fn call<L: Lanes<T>>(self) {
-        let EdgeJob(Edge { sums, width, n, rows, c }, step) = self;
-        for i in 0..rows {
-            let (sums, c_row) = (sums.wrapping_add(i * width), c.data.wrapping_offset(i as isize * c.rs));
-            // SAFETY: the numbers are in row i of C, and the sums have room for whole vectors.
-            unsafe {
-                if c.cs != 1 {
-                    for j in 0..n {
-                        let (sum, c) = (&mut *sums.add(j), &mut *c_row.offset(j as isize * c.cs));
-                        match step {
-                            EdgeStep::Read => *sum = *c,
-                            EdgeStep::Write => *c = *sum,
-                            EdgeStep::Add => *c += *sum,
-                        }
-                    }
-                    continue;
-                }
-                for j in (0..n).step_by(L::N) {
-                    let (sums, c) = (sums.add(j), c_row.add(j));
-                    let some = L::mask(0, L::N.min(n - j));
-                    match step {
-                        EdgeStep::Read => L::store(sums, L::load_masked(c, some)),
-                        EdgeStep::Write => L::store_masked(c, some, L::load(sums)),
-                        EdgeStep::Add => {
-                            let sum = L::fma(L::load_masked(c, some), L::splat(T::ONE), L::load(sums));
-                            L::store_masked(c, some, sum);
-                        }
-                    }
                 }
             }
         }

@@ -134,6 +134,12 @@ fn products_of_any_operands() {
         (300, 9, 50),
         (400, 3, 90),
         (61, 7, 800),
+        // Rows of B that lie where few of a cache's sets are, panels that the first tile lays, A's rows in several pieces.
+        (14, 1024, 300),
+        (8, 1040, 200),
+        (40, 256, 500),
+        (180, 200, 400),
+        (70, 600, 300),
     ];
     for (m, n, k) in sizes {
         for t in 0..4 {
@@ -176,13 +182,28 @@ fn products_of_views() {
 unit_test!(across_changes_no_bit);
 /// A product of more than a few rows is the same to the bit whether B lies in order or across.
 fn across_changes_no_bit() {
-    for (m, n, k) in [(6, 96, 700), (32, 400, 1024), (70, 200, 513), (130, 61, 64), (32, 144, 1024), (16, 129, 1500)] {
+    for (m, n, k) in [
+        (6, 96, 700),
+        (32, 400, 1024),
+        (70, 200, 513),
+        (130, 61, 64),
+        (32, 144, 1024),
+        (16, 129, 1500),
+        (20, 1024, 900),
+    ] {
         let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
         let turned: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
-        let (mut c, mut d) = (vec![0.0; m * n], vec![0.0; m * n]);
-        matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
-        matmul(Mat::new(&a, m, k), Mat::new(&turned, n, k).t(), MatMut::new(&mut d, m, n), Output::Write);
-        assert!(c == d, "{m} {n} {k}");
+        // Where B begins in a cache line decides whether it is read there.
+        let mut moved = vec![0.0; n * k + 1];
+        moved[1..].copy_from_slice(&b);
+        for output in [Output::Write, Output::Accumulate] {
+            let products = [Mat::new(&b, k, n), Mat::new(&turned, n, k).t(), Mat::new(&moved[1..], k, n)].map(|b| {
+                let mut c = vec![0.5; m * n];
+                matmul(Mat::new(&a, m, k), b, MatMut::new(&mut c, m, n), output);
+                c
+            });
+            assert!(products[0] == products[1] && products[0] == products[2], "{m} {n} {k}");
+        }
     }
 }
 
@@ -216,13 +237,23 @@ fn one_operand_for_the_whole_batch() {
 unit_test!(results_do_not_depend_on_the_thread_count);
 fn results_do_not_depend_on_the_thread_count() {
     let before = pool::num_threads();
-    for (m, n, k) in [(300, 260, 70), (12, 20, 40_000), (64, 2000, 30), (1, 1500, 800), (1500, 2, 800), (700, 90, 1000)]
-    {
+    for (m, n, k) in [
+        (300, 260, 70),
+        (12, 20, 40_000),
+        (64, 2000, 30),
+        (1, 1500, 800),
+        (1500, 2, 800),
+        (700, 90, 1000),
+        (64, 1024, 512),
+        (200, 1024, 400),
+    ] {
         let (a, b) = (noise::<f32>(m * k, 1), noise::<f32>(k * n, 2));
         let results = [1, 2, 3].map(|threads| {
             pool::set_num_threads(threads);
-            let mut c = vec![0.0; m * n];
-            matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write);
+            let mut c = vec![0.0; 2 * m * n];
+            for (b, c) in [Mat::new(&b, k, n), Mat::new(&b, n, k).t()].iter().zip(c.chunks_mut(m * n)) {
+                matmul(Mat::new(&a, m, k), *b, MatMut::new(c, m, n), Output::Write);
+            }
             c
         });
         pool::set_num_threads(before);

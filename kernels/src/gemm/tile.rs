@@ -66,6 +66,11 @@ impl NextRows {
         NextRows { at: first.cast(), stride, rows, left: rows, pairs, written: false }
     }
 
+    /// No rows: the line that is there again and again.
+    pub(super) fn nothing(at: *const u8) -> NextRows {
+        NextRows { at, stride: 0, rows: 0, left: usize::MAX, pairs: 0, written: true }
+    }
+
     /// The same rows, which will be written: into the first cache, where stores go.
     pub fn written(self) -> NextRows {
         NextRows { written: true, ..self }
@@ -82,14 +87,31 @@ impl NextRows {
             simd::prefetch_into::<2>(self.at);
             simd::prefetch_into::<2>(second);
         }
-        self.at = self.at.wrapping_add(self.stride);
-        self.left = self.left.wrapping_sub(1);
-        if self.left == 0 {
+        if self.is_end() {
             self.turn();
         }
     }
 
+    /// The same of rows into the first cache; after the last ones come others.
+    #[inline(always)]
+    pub(super) fn fetch_then(&mut self, later: &NextRows) {
+        simd::prefetch(self.at);
+        simd::prefetch(self.at.wrapping_add(simd::CACHE_LINE));
+        if self.is_end() {
+            if self.pairs > 1 { self.turn() } else { *self = *later }
+        }
+    }
+
+    /// Goes to the next row; whether it was the last one.
+    #[inline(always)]
+    fn is_end(&mut self) -> bool {
+        self.at = self.at.wrapping_add(self.stride);
+        self.left = self.left.wrapping_sub(1);
+        self.left == 0
+    }
+
     /// From the last row to the first one, two lines further; to no more than the last ones again where those were all.
+    #[inline(always)]
     fn turn(&mut self) {
         self.pairs = self.pairs.saturating_sub(1);
         if self.pairs == 0 {

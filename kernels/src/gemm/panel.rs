@@ -1,0 +1,176 @@
+//! The tiles of a panel, one below the other, and what goes between a tile and C where it is no whole one.
+
+use super::Dest;
+use super::packed::{ROWS, vectors};
+use super::strip::{ProductTile, STEPS};
+use super::tile::NextRows;
+use crate::dtype::Real;
+use crate::simd;
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_all, transpose_or_add};
+
+/// Rows of a panel, one for each step.
+#[derive(Clone, Copy)]
+pub(super) struct Panel<T> {
+    pub(super) w: *const T,
+    pub(super) w_stride: usize,
+    /// Where a whole tile lays them, one after another.
+    pub(super) lay: Option<*mut T>,
+}
+
+impl<T: Real> Panel<T> {
+    /// The rows, once a whole tile has laid them.
+    pub(super) fn laid<L: Lanes<T>>(self) -> Panel<T> {
+        match self.lay {
+            Some(w) => Panel { w, w_stride: vectors::<T, L>() * L::N, lay: None },
+            None => self,
+        }
+    }
+}
+
+/// Rows of the panel that comes after this one.
+#[derive(Clone, Copy)]
+pub(super) struct RowsLater<T> {
+    pub(super) first: *const T,
+    pub(super) stride: usize,
+    pub(super) rows: usize,
+    pub(super) width: usize,
+}
+
+impl<T> RowsLater<T> {
+    /// Those that a tile asks for: as many as it has time for.
+    fn of_tile(&self, tile: usize, depth: usize) -> Option<NextRows> {
+        let pairs = (self.width * size_of::<T>()).div_ceil(2 * simd::CACHE_LINE);
+        let each = (depth / STEPS).saturating_sub(ROWS * pairs) / pairs;
+        let (from, rows) = (tile * each, each.min(self.rows.saturating_sub(tile * each)));
+        let first = self.first.wrapping_add(from * self.stride);
+        (rows > 0).then(|| NextRows::new(first, self.stride, rows, self.width))
+    }
+}
+
+/// Tiles of a panel in one block: `rows` rows of A, and as many numbers of C's columns.
+pub(super) struct PanelTiles<T> {
+    pub(super) x: *const T,
+    /// Distance of A's rows where they lie in order; None where its columns do, in tiles.
+    pub(super) x_row: Option<usize>,
+    /// Distance of tiles.
+    pub(super) x_tile: usize,
+    pub(super) rows: usize,
+    pub(super) depth: usize,
+    pub(super) panel: Panel<T>,
+    pub(super) vectors: usize,
+    /// C's first number, and its columns.
+    pub(super) c: Dest<T>,
+    pub(super) n: usize,
+    /// C has the sums of earlier blocks.
+    pub(super) begun: bool,
+    pub(super) adds: bool,
+    pub(super) later: Option<RowsLater<T>>,
+    /// Memory for a tile that is no whole one, and a row of zeros.
+    pub(super) sums: *mut T,
+    pub(super) zeros: *const T,
+}
+
+impl<T: Real> WithLanes<T> for PanelTiles<T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let width = self.vectors * L::N;
+        let mut panel = self.panel;
+        for tile in 0..self.rows.div_ceil(ROWS) {
+            let row = tile * ROWS;
+            let rows = ROWS.min(self.rows - row);
+            let c = Dest { data: self.c.data.wrapping_offset(row as isize * self.c.rs), ..self.c };
+            let in_place = self.n == width && c.cs == 1 && (!self.adds || rows == ROWS);
+            let (out, out_stride) = if in_place { (c.data, c.rs as usize) } else { (self.sums, width) };
+            let (init, init_stride) = if self.begun { (out.cast_const(), out_stride) } else { (self.zeros, 0) };
+            let below = c.data.wrapping_offset(rows as isize * c.rs);
+            let later = self.later.and_then(|later| later.of_tile(tile, self.depth));
+            let product = ProductTile {
+                x: self.x.wrapping_add(tile * self.x_tile),
+                x_row: self.x_row,
+                rows,
+                depth: self.depth,
+                panel,
+                vectors: self.vectors,
+                init,
+                init_stride,
+                out,
+                out_stride,
+                adds: self.adds && in_place,
+                next: NextRows::new(below.cast_const(), c.rs as usize, rows, width),
+                later: later.unwrap_or(NextRows::nothing(self.zeros.cast())),
+            };
+            let edge = Edge { sums: self.sums, width, n: self.n, rows, c };
+            // SAFETY: the caller's promise.
+            unsafe {
+                if self.begun && !in_place {
+                    edge.move_sums::<L>(EdgeStep::Read);
+                }
+                product.call::<L>();
+                if !in_place {
+                    edge.move_sums::<L>(if self.adds { EdgeStep::Add } else { EdgeStep::Write });
+                }
+            }
+            panel = panel.laid::<L>();
+        }
+    }
+}
+
+/// Rows of sums beside those of C that they belong to.
+#[derive(Clone, Copy)]
+struct Edge<T> {
+    sums: *mut T,
+    width: usize,
+    n: usize,
+    rows: usize,
+    c: Dest<T>,
+}
+
+/// The sums are read from C, written to it, or added to it.
+#[derive(Clone, Copy)]
+enum EdgeStep {
+    Read,
+    Write,
+    Add,
+}
+
+impl<T: Real> Edge<T> {
+    #[inline(always)]
+    unsafe fn move_sums<L: Lanes<T>>(self, step: EdgeStep) {
+        let Edge { sums, width, n, rows, c } = self;
+        if c.cs != 1 {
+            // C is a turned one: its rows lie side by side.
+            let (tile, turned) = ((sums.cast_const(), width), (c.data, c.cs as usize));
+            let block = |(src, src_stride): (*const T, usize), [rows, cols]: [usize; 2], (dst, dst_stride)| {
+                TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }
+            };
+            // SAFETY: the numbers are in C's rows, and those of the sums.
+            return unsafe {
+                match step {
+                    EdgeStep::Read => {
+                        transpose_all::<T, L>(block((turned.0.cast_const(), turned.1), [n, rows], (sums, width)))
+                    }
+                    EdgeStep::Write => transpose_all::<T, L>(block(tile, [rows, n], turned)),
+                    EdgeStep::Add => transpose_or_add::<T, L>(block(tile, [rows, n], turned), true),
+                }
+            };
+        }
+        for i in 0..rows {
+            let (sums, c_row) = (sums.wrapping_add(i * width), c.data.wrapping_offset(i as isize * c.rs));
+            // SAFETY: the numbers are in row i of C, and the sums have room for whole vectors.
+            unsafe {
+                for j in (0..n).step_by(L::N) {
+                    let (sums, c) = (sums.add(j), c_row.add(j));
+                    let some = L::mask(0, L::N.min(n - j));
+                    match step {
+                        EdgeStep::Read => L::store(sums, L::load_masked(c, some)),
+                        EdgeStep::Write => L::store_masked(c, some, L::load(sums)),
+                        EdgeStep::Add => {
+                            let sum = L::fma(L::load_masked(c, some), L::splat(T::ONE), L::load(sums));
+                            L::store_masked(c, some, sum);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
