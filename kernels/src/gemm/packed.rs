@@ -1,6 +1,6 @@
-//! Products of some size: blocks of the inner dimension, of which B is first laid in panels of a few vectors, once for all tasks, and A
-//! where its rows do not lie in order; then each task makes a piece of C, in tiles that stay in registers. Every sum is one chain over
-//! the inner dimension, whatever the pieces.
+//! Products of some size, in blocks of the inner dimension: B in panels of a few vectors, which are read where they lie, laid by the task
+//! that reads them or laid first for all tasks; A packed where its rows do not lie in order. Each task makes a piece of C, in tiles that
+//! stay in registers. Every sum is one chain over the inner dimension, whatever the pieces and the threads.
 
 use super::pack::PackJob;
 use super::panel::{Panel, PanelTiles, RowsLater};
@@ -206,7 +206,7 @@ impl<T: Real> Blocks<T> {
         };
         let depth = match place {
             PanelPlace::InPlace if is_near => near.min(DEPTH),
-            _ if p.c.cs != 1 && output == Output::Write => TURNED_DEPTH,
+            _ if p.c.cs != 1 && output == Output::Write && p.n <= TURNED && rows_in_order(p.a) => TURNED_DEPTH,
             _ => DEPTH,
         };
         let depths = Cut::at_most(p.k, depth);
