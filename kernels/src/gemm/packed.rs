@@ -3,7 +3,7 @@
 //! stay in registers. Every sum is one chain over the inner dimension, whatever the pieces and the threads.
 
 use super::pack::PackJob;
-use super::panel::{Panel, PanelTiles, RowsLater};
+use super::panel::{PanelRows, PanelTiles, RowsLater};
 use super::tile::written_out;
 use super::{Dest, GemmProduct, Side};
 use crate::array::Output;
@@ -354,24 +354,24 @@ impl<T: Real> Blocks<T> {
         packed: SendPtr<T>,
         own: &mut [T],
         is_laid: bool,
-    ) -> Panel<T> {
+    ) -> PanelRows<T> {
         let column = self.panels.start(panel) * L::N;
         let (width, start) = (self.panels.size(panel) * L::N, column * self.depths.size(0));
-        let there = Panel { w: self.rows_in_place::<L>(k, panel), w_stride: self.p.b.rs as usize, lay: None };
+        let there = PanelRows { w: self.rows_in_place::<L>(k, panel), w_stride: self.p.b.rs as usize, lay: None };
         let (is_there, is_whole) = (self.is_read_there::<L>(panel), self.tiles.size(tile) == ROWS);
         match self.place {
             PanelPlace::InPlace if is_there => there,
             PanelPlace::Shared => {
-                Panel { w: packed.add(self.a_size + start).0.cast_const(), w_stride: width, lay: None }
+                PanelRows { w: packed.add(self.a_size + start).0.cast_const(), w_stride: width, lay: None }
             }
-            PanelPlace::Own if is_there && is_whole && !is_laid => Panel { lay: Some(own.as_mut_ptr()), ..there },
+            PanelPlace::Own if is_there && is_whole && !is_laid => PanelRows { lay: Some(own.as_mut_ptr()), ..there },
             PanelPlace::InPlace | PanelPlace::Own => {
                 if !is_laid {
                     let to = SendPtr(own.as_mut_ptr().wrapping_sub(start));
                     // SAFETY: L is what the machine has; there is room for a panel.
                     unsafe { L::enter(PackJob { all: self, k, to, from: panel, end: panel + 1, of_a: false }) }
                 }
-                Panel { w: own.as_ptr(), w_stride: width, lay: None }
+                PanelRows { w: own.as_ptr(), w_stride: width, lay: None }
             }
         }
     }
@@ -382,7 +382,7 @@ impl<T: Real> Blocks<T> {
         [k, panel]: [usize; 2],
         tiles: Range<usize>,
         packed: SendPtr<T>,
-        w: Panel<T>,
+        w: PanelRows<T>,
     ) -> PanelTiles<T> {
         let (GemmProduct { a, c, n, .. }, row) = (self.p, self.tiles.start(tiles.start));
         let (column, vectors) = (self.panels.start(panel) * L::N, self.panels.size(panel));

@@ -10,18 +10,18 @@ use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_all, transp
 
 /// Rows of a panel, one for each step.
 #[derive(Clone, Copy)]
-pub(super) struct Panel<T> {
+pub(super) struct PanelRows<T> {
     pub(super) w: *const T,
     pub(super) w_stride: usize,
     /// Where a whole tile lays them, one after another.
     pub(super) lay: Option<*mut T>,
 }
 
-impl<T: Real> Panel<T> {
+impl<T: Real> PanelRows<T> {
     /// The rows, once a whole tile has laid them.
-    pub(super) fn laid<L: Lanes<T>>(self) -> Panel<T> {
+    pub(super) fn laid<L: Lanes<T>>(self) -> PanelRows<T> {
         match self.lay {
-            Some(w) => Panel { w, w_stride: vectors::<T, L>() * L::N, lay: None },
+            Some(w) => PanelRows { w, w_stride: vectors::<T, L>() * L::N, lay: None },
             None => self,
         }
     }
@@ -56,7 +56,7 @@ pub(super) struct PanelTiles<T> {
     pub(super) x_tile: usize,
     pub(super) rows: usize,
     pub(super) depth: usize,
-    pub(super) panel: Panel<T>,
+    pub(super) panel: PanelRows<T>,
     pub(super) vectors: usize,
     /// C's first number, and its columns.
     pub(super) c: Dest<T>,

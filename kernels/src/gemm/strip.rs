@@ -1,7 +1,7 @@
 //! The inner loop of matrix products: a tile of sums.
 
 use super::packed::{ROWS, vectors};
-use super::panel::Panel;
+use super::panel::PanelRows;
 use super::tile::{NextRows, written_out};
 use crate::dtype::Real;
 use crate::simd::lanes::{Lanes, WithLanes};
@@ -16,7 +16,7 @@ pub(super) struct ProductTile<T> {
     pub(super) x_row: Option<usize>,
     pub(super) rows: usize,
     pub(super) depth: usize,
-    pub(super) panel: Panel<T>,
+    pub(super) panel: PanelRows<T>,
     pub(super) vectors: usize,
     pub(super) init: *const T,
     pub(super) init_stride: usize,
