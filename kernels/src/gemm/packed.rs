@@ -9,8 +9,8 @@ use super::{Dest, GemmProduct, Side};
 use crate::array::Output;
 use crate::array::scratch;
 use crate::dtype::Real;
-use crate::pool;
 use crate::pool::tasks::SendPtr;
+use crate::pool::{self, Pace};
 use crate::simd;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
 use std::ops::Range;
@@ -291,10 +291,12 @@ impl<T: Real> Blocks<T> {
                 let (own, room) = room.split_at_mut(own);
                 let (sums, zeros) = room.split_at_mut(ROWS * width);
                 zeros.fill(T::ZERO);
+                let mut pace = Pace::new();
                 for (k, piece, panel) in k.clone().flat_map(|k| {
                     let panels = panels.clone();
                     pieces.clone().flat_map(move |piece| panels.clone().map(move |panel| (k, piece, panel)))
                 }) {
+                    pace.step(rows.size(piece) * ROWS * width * self.depths.size(k));
                     let packed = packed.add((k - first) * (self.a_size + self.b_size));
                     // The task after this one is the next panel's.
                     let next = match panel + 1 < panels.end {

@@ -260,3 +260,16 @@ fn results_do_not_depend_on_the_thread_count() {
         assert!(results[0] == results[1] && results[0] == results[2], "{m} {n} {k}");
     }
 }
+
+unit_test!(a_long_product_of_one_thread_is_stopped);
+fn a_long_product_of_one_thread_is_stopped() {
+    let (m, n, k) = (4000, 3000, 3000);
+    let (a, b, mut c) = (vec![0f32; m * k], vec![0f32; k * n], vec![0f32; m * n]);
+    let before = pool::num_threads();
+    pool::set_num_threads(1);
+    let stopped = pool::contained(Some(|| true), || {
+        matmul(Mat::new(&a, m, k), Mat::new(&b, k, n), MatMut::new(&mut c, m, n), Output::Write)
+    });
+    pool::set_num_threads(before);
+    assert!(matches!(stopped, Err(pool::End::Stopped)));
+}
