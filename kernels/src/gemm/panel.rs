@@ -6,7 +6,7 @@ use super::strip::{ProductTile, STEPS};
 use super::tile::NextRows;
 use crate::dtype::Real;
 use crate::simd;
-use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_all, transpose_or_add};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_or_add};
 
 /// Rows of a panel, one for each step.
 #[derive(Clone, Copy)]
@@ -103,11 +103,11 @@ impl<T: Real> WithLanes<T> for PanelTiles<T> {
             // SAFETY: the caller's promise.
             unsafe {
                 if self.begun && !in_place {
-                    edge.move_sums::<L>(EdgeStep::Read);
+                    L::enter(EdgeJob(edge, EdgeStep::Read));
                 }
                 product.call::<L>();
                 if !in_place {
-                    edge.move_sums::<L>(if self.adds { EdgeStep::Add } else { EdgeStep::Write });
+                    L::enter(EdgeJob(edge, if self.adds { EdgeStep::Add } else { EdgeStep::Write }));
                 }
             }
             panel = panel.laid::<L>();
@@ -133,26 +133,23 @@ enum EdgeStep {
     Add,
 }
 
-impl<T: Real> Edge<T> {
+/// A call of its own: it is rare, and not small.
+struct EdgeJob<T>(Edge<T>, EdgeStep);
+
+impl<T: Real> WithLanes<T> for EdgeJob<T> {
     #[inline(always)]
-    unsafe fn move_sums<L: Lanes<T>>(self, step: EdgeStep) {
-        let Edge { sums, width, n, rows, c } = self;
+    unsafe fn call<L: Lanes<T>>(self) {
+        let EdgeJob(Edge { sums, width, n, rows, c }, step) = self;
         if c.cs != 1 {
             // C is a turned one: its rows lie side by side.
-            let (tile, turned) = ((sums.cast_const(), width), (c.data, c.cs as usize));
-            let block = |(src, src_stride): (*const T, usize), [rows, cols]: [usize; 2], (dst, dst_stride)| {
-                TransposeBlock { src, src_stride, rows, cols, dst, dst_stride }
+            let (tile, turned) = ((sums, width), (c.data, c.cs as usize));
+            let ((src, src_stride), [rows, cols], (dst, dst_stride)) = match step {
+                EdgeStep::Read => (turned, [n, rows], tile),
+                EdgeStep::Write | EdgeStep::Add => (tile, [rows, n], turned),
             };
+            let block = TransposeBlock { src: src.cast_const(), src_stride, rows, cols, dst, dst_stride };
             // SAFETY: the numbers are in C's rows, and those of the sums.
-            return unsafe {
-                match step {
-                    EdgeStep::Read => {
-                        transpose_all::<T, L>(block((turned.0.cast_const(), turned.1), [n, rows], (sums, width)))
-                    }
-                    EdgeStep::Write => transpose_all::<T, L>(block(tile, [rows, n], turned)),
-                    EdgeStep::Add => transpose_or_add::<T, L>(block(tile, [rows, n], turned), true),
-                }
-            };
+            return unsafe { transpose_or_add::<T, L>(block, matches!(step, EdgeStep::Add)) };
         }
         for i in 0..rows {
             let (sums, c_row) = (sums.wrapping_add(i * width), c.data.wrapping_offset(i as isize * c.rs));
