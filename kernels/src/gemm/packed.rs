@@ -268,11 +268,10 @@ impl<T: Real> Blocks<T> {
             let kept = if rows.pieces > 1 { (GROUP / numbers).max(1) } else { panels };
             tasks.max(panels.div_ceil(kept)).min(panels)
         } else {
-            (tasks / rows.pieces).clamp(1, panels)
-        };
-        if self.place != PanelPlace::Own {
+            let columns = (tasks / rows.pieces).clamp(1, panels);
             rows.pieces = (tasks / columns).clamp(rows.pieces, tiles);
-        }
+            columns
+        };
         (rows, Cut { n: panels, pieces: columns })
     }
 
@@ -309,12 +308,9 @@ impl<T: Real> Blocks<T> {
                     let own = if kept > 1 { &mut own[(panel - panels.start) * width * largest..] } else { &mut *own };
                     let is_laid = piece > pieces.start;
                     let w = self.panel::<L>([k, panel, rows.start(piece)], packed, own, is_laid);
-                    let tiles = PanelTiles {
-                        later: self.rows_later::<L>(next),
-                        sums: sums.as_mut_ptr(),
-                        zeros: zeros.as_ptr(),
-                        ..self.tiles_of::<L>([k, panel], rows.start(piece)..rows.start(piece + 1), packed, w)
-                    };
+                    let tiles = rows.start(piece)..rows.start(piece + 1);
+                    let tiles =
+                        self.tiles_of::<L>([k, panel], tiles, packed, w, next, (sums.as_mut_ptr(), zeros.as_ptr()));
                     // SAFETY: L is what the machine has; the block is packed, and the tiles' numbers in C are this task's.
                     unsafe { L::enter(tiles) }
                 }
@@ -378,13 +374,15 @@ impl<T: Real> Blocks<T> {
         }
     }
 
-    /// Some tiles of a panel, in one block.
+    /// Some tiles of a panel, in one block, before the panel `next`.
     fn tiles_of<L: Lanes<T>>(
         &self,
         [k, panel]: [usize; 2],
         tiles: Range<usize>,
         packed: SendPtr<T>,
         w: PanelRows<T>,
+        next: Option<(usize, usize)>,
+        (sums, zeros): (*mut T, *const T),
     ) -> PanelTiles<T> {
         let (GemmProduct { a, c, n, .. }, row) = (self.p, self.tiles.start(tiles.start));
         let (column, vectors) = (self.panels.start(panel) * L::N, self.panels.size(panel));
@@ -407,9 +405,9 @@ impl<T: Real> Blocks<T> {
             // What earlier blocks gave begins the sums, but where C's old numbers are among it.
             begun: k > 0 && self.output == Output::Write,
             adds: self.output == Output::Accumulate,
-            later: None,
-            sums: std::ptr::null_mut(),
-            zeros: std::ptr::null(),
+            later: self.rows_later::<L>(next),
+            sums,
+            zeros,
         }
     }
 }
