@@ -106,18 +106,15 @@ fn columns() -> [Percents; 3] {
     found
 }
 
-fn pointwise() -> [Percents; 3] {
+fn pointwise() -> Percents {
     let choices = [&ALWAYS, &NOWHERE]
         .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
-    let mut found = [[[0; 5]; 5]; 3];
-    for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
-        for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
+    tuned::WINOGRAD_CHANNELS.map(|channels| {
+        tuned::WINOGRAD_SIDES.map(|side| {
             let c = Conv { batch: 4, kernel: [1; 3], pad: [0; 3], ..conv(channels, side, 1) };
-            let shares = passes(&c, choices);
-            (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
-        }
-    }
-    found
+            percent(passes(&c, choices)[2])
+        })
+    })
 }
 
 fn thin() -> [Percents; 2] {
@@ -160,7 +157,7 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
-        pointwise: [0, 1, 2].map(|pass| table(&|row| &row.pointwise[pass])),
+        pointwise: table(&|row| &row.pointwise),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
 }
@@ -175,7 +172,7 @@ fn text(row: &Tuning) -> String {
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables = row.winograd.iter().chain(&row.columns).chain(&row.pointwise).chain(&row.thin);
+    let tables = row.winograd.iter().chain(&row.columns).chain([&row.pointwise]).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -184,7 +181,7 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
     let (winograd, columns) = ([0, 1, 2].map(table), [3, 4, 5].map(table));
-    let (pointwise, thin) = ([6, 7, 8].map(table), [9, 10].map(table));
+    let (pointwise, thin) = (table(6), [7, 8].map(table));
     Tuning { processor: tuned::processor().leak(), isa, winograd, columns, pointwise, thin }
 }
 

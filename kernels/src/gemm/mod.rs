@@ -6,6 +6,7 @@ mod outer;
 mod pack;
 mod packed;
 mod panel;
+pub(crate) mod parts;
 mod strip;
 #[cfg(feature = "emulate")]
 mod tests;
@@ -17,6 +18,7 @@ use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
 use crate::pool;
 use crate::simd::lanes::{Choose, Lanes, dispatch};
+use parts::ColumnParts;
 use tile::Tiles;
 
 /// Products below this many multiplications run on the caller's thread in one piece.
@@ -127,14 +129,14 @@ pub fn batch_matmul<T: Real>(batch: usize, a: Mat<T>, b: Mat<T>, c: MatMut<T>, o
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Side<T> {
+pub(crate) struct Side<T> {
     pub data: *const T,
     pub rs: isize,
     pub cs: isize,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Dest<T> {
+pub(crate) struct Dest<T> {
     pub data: *mut T,
     pub rs: isize,
     pub cs: isize,
@@ -143,7 +145,7 @@ pub(super) struct Dest<T> {
 /// One product by pointers. Its unsafe methods ask that every element which sizes and strides reach is valid, and that C's are distinct,
 /// and apart from A's and B's.
 #[derive(Clone, Copy)]
-pub(super) struct GemmProduct<T> {
+pub(crate) struct GemmProduct<T> {
     pub m: usize,
     pub n: usize,
     pub k: usize,
@@ -158,6 +160,17 @@ unsafe impl<T: Sync> Sync for GemmProduct<T> {}
 impl<T: Real> GemmProduct<T> {
     fn work(&self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k.max(1))
+    }
+
+    /// The product with columns in parts, or +=; where `begins` has a number for each row of C, the row's products are added to that.
+    ///
+    /// # Safety
+    /// As above, and for the numbers of `begins`.
+    pub(crate) unsafe fn run_parts(self, parts: ColumnParts, begins: Option<*const T>, output: Output) {
+        if self.m > 0 && self.n > 0 {
+            // SAFETY: as the caller promised.
+            unsafe { packed::run_parts(self, parts, begins, output) }
+        }
     }
 
     /// Its work, and what reading and writing the matrices takes, in multiplications.

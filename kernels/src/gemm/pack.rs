@@ -2,6 +2,7 @@
 
 use super::Side;
 use super::packed::{Blocks, ROWS};
+use super::parts::PanelColumns;
 use crate::dtype::Real;
 use crate::pool::tasks::SendPtr;
 use crate::simd;
@@ -32,17 +33,30 @@ impl<T: Real> WithLanes<T> for PackJob<'_, T> {
         }
         for i in self.from..self.end {
             // A's columns become rows, as B's rows are.
-            let (s, start, width, n) = if self.of_a {
+            if self.of_a {
                 let (start, rows) = (self.all.tiles.start(i), self.all.tiles.size(i));
-                (Side { data: p.a.data, rs: p.a.cs, cs: p.a.rs }, start, rows, rows)
-            } else {
-                let (start, width) = (self.all.panels.start(i) * L::N, self.all.panels.size(i) * L::N);
-                (p.b, start, width, width.min(p.n - start))
-            };
-            let from = s.data.wrapping_offset(first * s.rs + start as isize * s.cs);
-            let to = self.to.add(start * apart).0;
-            // SAFETY: rows and columns are in A and B, and the packed ones this task's.
-            unsafe { lay::<T, L>(Side { data: from, ..s }, depth, n, to, width) }
+                let data = p.a.data.wrapping_offset(first * p.a.cs + start as isize * p.a.rs);
+                let s = Side { data, rs: p.a.cs, cs: p.a.rs };
+                // SAFETY: as below.
+                unsafe { lay::<T, L>(s, depth, rows, self.to.add(start * apart).0, rows) }
+                continue;
+            }
+            let (start, width) = (self.all.panels.start(i) * L::N, self.all.panels.size(i) * L::N);
+            let (n, to) = (width.min(p.n - start), self.to.add(start * apart).0);
+            for r in 0..if n < width { depth } else { 0 } {
+                // SAFETY: as below.
+                (n..width).for_each(|j| unsafe { *to.add(r * width + j) = T::ZERO });
+            }
+            let mut columns = PanelColumns::new(self.all.order, start, n);
+            loop {
+                let place = first * p.b.rs + columns.run.place(self.all.parts.b, p.b.cs);
+                let s = Side { data: p.b.data.wrapping_offset(place), ..p.b };
+                // SAFETY: rows and columns are in A and B, and the packed ones this task's.
+                unsafe { lay::<T, L>(s, depth, columns.run.count, to.add(columns.at), width) }
+                if !columns.step() {
+                    break;
+                }
+            }
         }
     }
 }
@@ -72,14 +86,11 @@ impl<T: Real> PackJob<'_, T> {
     }
 }
 
-/// Copies `rows` rows of `n` numbers to rows of `width`; the rest of them is zeroed.
+/// Copies `rows` rows of `n` numbers to rows `width` apart.
 #[inline(always)]
 unsafe fn lay<T: Real, L: Lanes<T>>(s: Side<T>, rows: usize, n: usize, to: *mut T, width: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        for r in 0..if n < width { rows } else { 0 } {
-            (n..width).for_each(|j| *to.add(r * width + j) = T::ZERO);
-        }
         if s.rs == 1 && s.cs >= 0 {
             let (src_stride, dst_stride) = (s.cs as usize, width);
             let block = TransposeBlock { src: s.data, src_stride, rows: n, cols: rows, dst: to, dst_stride };

@@ -4,6 +4,7 @@
 
 use super::pack::PackJob;
 use super::panel::{PanelRows, PanelTiles, RowsLater};
+use super::parts::{ColumnOrder, ColumnParts, PanelColumns};
 use super::tile::written_out;
 use super::{Dest, GemmProduct, Side};
 use crate::array::Output;
@@ -19,7 +20,7 @@ use std::ops::Range;
 const DEPTH: usize = 384;
 /// Rows of a tile.
 pub(super) const ROWS: usize = 6;
-/// Tiles of a task: A's rows stay in the second-level cache.
+/// Tiles of a task, of rows of [`DEPTH`]: A's rows stay in the second-level cache.
 const TILES: usize = 28;
 /// Multiplications that are worth a task, and numbers to pack.
 const TASK: usize = 1 << 20;
@@ -53,23 +54,39 @@ pub(super) unsafe fn run<T: Real>(p: GemmProduct<T>, output: Output, shared: boo
     // Columns of B that lie in order are the rows of a turned product, in which few rows of A are packed instead.
     let is_less = p.k >= TURNED_LEAST && p.m <= TURNED.min(p.k / 2).min(p.n / 2);
     let is_turned = is_less && p.c.cs == 1 && p.b.rs == 1 && p.b.cs >= 0 && rows_in_order(p.a);
-    dispatch(Packed { p: if is_turned { p.transposed() } else { p }, output, shared });
+    let p = if is_turned { p.transposed() } else { p };
+    dispatch(Packed { p, parts: ColumnParts::ONE, begins: None, output, shared });
+}
+
+/// C = A B on all threads, or +=, with columns in parts; or each row of C begins with a number, to which its products are added.
+///
+/// # Safety
+/// As the methods of a product; B's rows lie in order, and so do C's. There is a number for each row.
+pub(super) unsafe fn run_parts<T: Real>(
+    p: GemmProduct<T>,
+    parts: ColumnParts,
+    begins: Option<*const T>,
+    output: Output,
+) {
+    dispatch(Packed { p, parts, begins, output, shared: true });
 }
 
 struct Packed<T> {
     p: GemmProduct<T>,
+    parts: ColumnParts,
+    begins: Option<*const T>,
     output: Output,
     shared: bool,
 }
 
 impl<T: Real> Choose<T> for Packed<T> {
     fn with<L: Lanes<T>>(self) {
-        let Packed { p, output, shared } = self;
+        let Packed { p, parts, begins, output, shared } = self;
         // A thread keeps what is packed at a time: no more than that, and at least a block of rows and columns.
         let packs_a = !rows_in_order(p.a);
         let room = scratch::KEEP / size_of::<T>() / if packs_a { DEPTH + APART } else { DEPTH };
         let rows = if packs_a { room / 2 / ROWS * ROWS } else { p.m };
-        let columns = if is_own::<T, L>(p.m.min(rows), p.n, shared) {
+        let columns = if parts.each < p.n || is_own::<T, L>(p.m.min(rows), p.n, shared) {
             p.n
         } else {
             (room - if packs_a { rows } else { 0 }) / 64 * 64
@@ -79,7 +96,8 @@ impl<T: Real> Choose<T> for Packed<T> {
             for j in 0..columns.pieces {
                 let (from, end) = (columns.start(j) * 64, (columns.start(j + 1) * 64).min(p.n));
                 let p = p.tile(rows.start(i), from, rows.size(i), end - from);
-                Blocks::<T>::new::<L>(p, output, shared).run::<L>();
+                let begins = begins.map(|row| row.wrapping_add(rows.start(i)));
+                Blocks::<T>::new::<L>(Packed { p, parts, begins, output, shared }).run::<L>();
             }
         }
     }
@@ -94,6 +112,11 @@ fn rows_in_order<T>(s: Side<T>) -> bool {
 fn is_own<T: Real, L: Lanes<T>>(m: usize, n: usize, shared: bool) -> bool {
     let (panels, threads) = (n.div_ceil(vectors::<T, L>() * L::N), threads(shared));
     panels >= TASKS * threads || threads == 1 || (RowTiles(m).count() <= TILES && panels >= threads)
+}
+
+/// Tiles of a task, of rows of `depth` numbers.
+fn most_tiles(depth: usize) -> usize {
+    TILES * DEPTH / depth.clamp(1, DEPTH)
 }
 
 /// Threads that share a product.
@@ -171,6 +194,9 @@ enum PanelPlace {
 /// A product of which a block is packed whole.
 pub(super) struct Blocks<T> {
     pub(super) p: GemmProduct<T>,
+    pub(super) parts: ColumnParts,
+    pub(super) order: ColumnOrder,
+    begins: Option<*const T>,
     output: Output,
     shared: bool,
     /// The inner dimension in blocks, rows in tiles, the columns' vectors in panels.
@@ -189,9 +215,10 @@ pub(super) struct Blocks<T> {
 unsafe impl<T: Sync> Sync for Blocks<T> {}
 
 impl<T: Real> Blocks<T> {
-    fn new<L: Lanes<T>>(p: GemmProduct<T>, output: Output, shared: bool) -> Self {
+    fn new<L: Lanes<T>>(Packed { p, parts, begins, output, shared }: Packed<T>) -> Self {
         let (tiles, all) = (RowTiles(p.m), p.n.div_ceil(L::N));
         let panels = Cut::at_most(all, vectors::<T, L>());
+        let order = ColumnOrder::new(parts, vectors::<T, L>() * L::N);
         let is_small = p.m <= FEW || p.k.saturating_mul(p.n * size_of::<T>()) <= SMALL;
         let is_panel = panels.pieces == 1 && p.b.rs == p.n as isize;
         // Where C's old numbers are among a sum, its blocks' sums are added one after another: those blocks are fixed.
@@ -201,7 +228,7 @@ impl<T: Real> Blocks<T> {
         let is_near = tiles.count() <= TILES && is_aligned && near >= least.min(p.k);
         let place = match lies {
             true if is_small || is_panel || is_near => PanelPlace::InPlace,
-            _ if is_own::<T, L>(p.m, p.n, shared) => PanelPlace::Own,
+            _ if parts.each < p.n || is_own::<T, L>(p.m, p.n, shared) => PanelPlace::Own,
             _ => PanelPlace::Shared,
         };
         let depth = match place {
@@ -213,7 +240,7 @@ impl<T: Real> Blocks<T> {
         let a_depth = depths.size(0) + APART;
         let a_size = if rows_in_order(p.a) { 0 } else { scratch::line::<T>(p.m * a_depth) };
         let b_size = if place == PanelPlace::Shared { all * L::N * depths.size(0) } else { 0 };
-        Blocks { p, output, shared, depths, tiles, panels, place, a_depth, a_size, b_size }
+        Blocks { p, parts, order, begins, output, shared, depths, tiles, panels, place, a_depth, a_size, b_size }
     }
 
     fn share(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
@@ -238,7 +265,7 @@ impl<T: Real> Blocks<T> {
         let depth = self.depths.size(0);
         let pieces = |size: usize, n: usize, each: usize| {
             let n = if size == 0 { 0 } else { n };
-            Cut { n, pieces: n.div_ceil((PACK / (depth * each)).max(1)) }
+            Cut { n, pieces: n.div_ceil((PACK / (depth * each).max(1)).max(1)) }
         };
         let a = pieces(self.a_size, self.tiles.count(), ROWS);
         let b = pieces(self.b_size, self.panels.pieces, vectors::<T, L>() * L::N);
@@ -263,7 +290,7 @@ impl<T: Real> Blocks<T> {
         let (tiles, panels, threads) = (self.tiles.count(), self.panels.pieces, threads(self.shared));
         let work = self.p.m * self.p.n * self.depths.size(0) * blocks;
         let tasks = if threads > 1 { (work / TASK).clamp(1, TASKS * threads) } else { 1 };
-        let mut rows = Cut::at_most(tiles, TILES);
+        let mut rows = Cut::at_most(tiles, most_tiles(self.depths.size(0)));
         let columns = if self.place == PanelPlace::Own {
             let kept = if rows.pieces > 1 { (GROUP / numbers).max(1) } else { panels };
             tasks.max(panels.div_ceil(kept)).min(panels)
@@ -328,7 +355,11 @@ impl<T: Real> Blocks<T> {
 
     /// Whether a tile reads a panel where it lies in B.
     fn is_read_there<L: Lanes<T>>(&self, panel: usize) -> bool {
-        let is_there = panel < self.panels.pieces && self.panels.start(panel + 1) * L::N <= self.p.n;
+        if panel >= self.panels.pieces {
+            return false;
+        }
+        let (from, width) = (self.panels.start(panel) * L::N, self.panels.size(panel) * L::N);
+        let is_there = from + width <= self.p.n && self.order.run(from, width).count == width;
         match self.place {
             PanelPlace::InPlace => is_there,
             PanelPlace::Own => {
@@ -342,7 +373,8 @@ impl<T: Real> Blocks<T> {
     /// A panel's first row in B.
     fn rows_in_place<L: Lanes<T>>(&self, k: usize, panel: usize) -> *const T {
         let (b, from) = (self.p.b, self.depths.start(k) as isize);
-        b.data.wrapping_offset(from * b.rs).wrapping_add(self.panels.start(panel) * L::N)
+        let run = self.order.run(self.panels.start(panel) * L::N, 1);
+        b.data.wrapping_offset(from * b.rs).wrapping_add(run.part * self.parts.b + run.first)
     }
 
     /// A panel, as the first tile is to read it; `own` is the place for one, which may have it already.
@@ -386,6 +418,8 @@ impl<T: Real> Blocks<T> {
     ) -> PanelTiles<T> {
         let (GemmProduct { a, c, n, .. }, row) = (self.p, self.tiles.start(tiles.start));
         let (column, vectors) = (self.panels.start(panel) * L::N, self.panels.size(panel));
+        let n = (vectors * L::N).min(n - column);
+        let columns = PanelColumns::new(self.order, column, n);
         let (x, x_row, x_tile) = match self.a_size {
             0 => {
                 (a.data.wrapping_offset(row as isize * a.rs + self.depths.start(k) as isize), Some(a.rs as usize), a.rs)
@@ -398,10 +432,12 @@ impl<T: Real> Blocks<T> {
             x_tile: x_tile as usize * ROWS,
             rows: self.tiles.start(tiles.end) - row,
             depth: self.depths.size(k),
-            c: Dest { data: c.data.wrapping_offset(row as isize * c.rs + column as isize * c.cs), ..c },
+            c: Dest { data: c.data.wrapping_offset(row as isize * c.rs + columns.run.place(self.parts.c, c.cs)), ..c },
+            columns,
+            apart: self.parts.c,
             panel: w,
             vectors,
-            n: (vectors * L::N).min(n - column),
+            begins: self.begins.filter(|_| k == 0).map(|rows| rows.wrapping_add(row)),
             // What earlier blocks gave begins the sums, but where C's old numbers are among it.
             begun: k > 0 && self.output == Output::Write,
             adds: self.output == Output::Accumulate,

@@ -2,6 +2,7 @@
 
 use super::Dest;
 use super::packed::{ROWS, vectors};
+use super::parts::PanelColumns;
 use super::strip::{ProductTile, STEPS};
 use super::tile::NextRows;
 use crate::dtype::Real;
@@ -60,7 +61,11 @@ pub(super) struct PanelTiles<T> {
     pub(super) vectors: usize,
     /// C's first number, and its columns.
     pub(super) c: Dest<T>,
-    pub(super) n: usize,
+    pub(super) columns: PanelColumns,
+    /// Distance of C's parts.
+    pub(super) apart: usize,
+    /// What rows begin with, a number for each.
+    pub(super) begins: Option<*const T>,
     /// C has the sums of earlier blocks.
     pub(super) begun: bool,
     pub(super) adds: bool,
@@ -74,14 +79,19 @@ impl<T: Real> WithLanes<T> for PanelTiles<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
         let width = self.vectors * L::N;
+        let is_whole = self.columns.n == width && self.c.cs == 1 && self.columns.is_one();
         let mut panel = self.panel;
         for tile in 0..self.rows.div_ceil(ROWS) {
             let row = tile * ROWS;
             let rows = ROWS.min(self.rows - row);
             let c = Dest { data: self.c.data.wrapping_offset(row as isize * self.c.rs), ..self.c };
-            let in_place = self.n == width && c.cs == 1 && (!self.adds || rows == ROWS);
+            let in_place = is_whole && (!self.adds || rows == ROWS);
             let (out, out_stride) = if in_place { (c.data, c.rs as usize) } else { (self.sums, width) };
-            let (init, init_stride) = if self.begun { (out.cast_const(), out_stride) } else { (self.zeros, 0) };
+            let (init, init_stride) = match self.begins {
+                Some(_) => (self.sums.cast_const(), width),
+                None if self.begun => (out.cast_const(), out_stride),
+                None => (self.zeros, 0),
+            };
             let below = c.data.wrapping_offset(rows as isize * c.rs);
             let later = self.later.and_then(|later| later.of_tile(tile, self.depth));
             let product = ProductTile {
@@ -99,10 +109,15 @@ impl<T: Real> WithLanes<T> for PanelTiles<T> {
                 next: NextRows::new(below.cast_const(), c.rs as usize, rows, width),
                 later: later.unwrap_or(NextRows::nothing(self.zeros.cast())),
             };
-            let edge = Edge { sums: self.sums, width, n: self.n, rows, c };
+            let edge = Edge { sums: self.sums, width, columns: self.columns, apart: self.apart, rows, c };
             // SAFETY: the caller's promise.
             unsafe {
-                if self.begun && !in_place {
+                if let Some(begins) = self.begins {
+                    for p in 0..rows {
+                        let begin = L::splat(*begins.add(row + p));
+                        (0..self.vectors).for_each(|v| L::store(self.sums.add(p * width + v * L::N), begin));
+                    }
+                } else if self.begun && !in_place {
                     L::enter(EdgeJob(edge, EdgeStep::Read));
                 }
                 product.call::<L>();
@@ -120,7 +135,8 @@ impl<T: Real> WithLanes<T> for PanelTiles<T> {
 struct Edge<T> {
     sums: *mut T,
     width: usize,
-    n: usize,
+    columns: PanelColumns,
+    apart: usize,
     rows: usize,
     c: Dest<T>,
 }
@@ -139,34 +155,42 @@ struct EdgeJob<T>(Edge<T>, EdgeStep);
 impl<T: Real> WithLanes<T> for EdgeJob<T> {
     #[inline(always)]
     unsafe fn call<L: Lanes<T>>(self) {
-        let EdgeJob(Edge { sums, width, n, rows, c }, step) = self;
+        let EdgeJob(Edge { sums, width, columns, apart, rows, c }, step) = self;
         if c.cs != 1 {
             // C is a turned one: its rows lie side by side.
             let (tile, turned) = ((sums, width), (c.data, c.cs as usize));
             let ((src, src_stride), [rows, cols], (dst, dst_stride)) = match step {
-                EdgeStep::Read => (turned, [n, rows], tile),
-                EdgeStep::Write | EdgeStep::Add => (tile, [rows, n], turned),
+                EdgeStep::Read => (turned, [columns.n, rows], tile),
+                EdgeStep::Write | EdgeStep::Add => (tile, [rows, columns.n], turned),
             };
             let block = TransposeBlock { src: src.cast_const(), src_stride, rows, cols, dst, dst_stride };
             // SAFETY: the numbers are in C's rows, and those of the sums.
             return unsafe { transpose_or_add::<T, L>(block, matches!(step, EdgeStep::Add)) };
         }
-        for i in 0..rows {
-            let (sums, c_row) = (sums.wrapping_add(i * width), c.data.wrapping_offset(i as isize * c.rs));
-            // SAFETY: the numbers are in row i of C, and the sums have room for whole vectors.
-            unsafe {
-                for j in (0..n).step_by(L::N) {
-                    let (sums, c) = (sums.add(j), c_row.add(j));
-                    let some = L::mask(0, L::N.min(n - j));
-                    match step {
-                        EdgeStep::Read => L::store(sums, L::load_masked(c, some)),
-                        EdgeStep::Write => L::store_masked(c, some, L::load(sums)),
-                        EdgeStep::Add => {
-                            let sum = L::fma(L::load_masked(c, some), L::splat(T::ONE), L::load(sums));
-                            L::store_masked(c, some, sum);
+        let (mut columns, start) = (columns, columns.run.place(apart, 1));
+        loop {
+            let (count, place) = (columns.run.count, columns.run.place(apart, 1));
+            let (sums, to) = (sums.wrapping_add(columns.at), c.data.wrapping_offset(place - start));
+            for i in 0..rows {
+                let (sums, c_row) = (sums.wrapping_add(i * width), to.wrapping_offset(i as isize * c.rs));
+                for j in (0..count).step_by(L::N) {
+                    let (sums, c) = (sums.wrapping_add(j), c_row.wrapping_add(j));
+                    // SAFETY: the numbers are in row i of C, and after the last row of sums there is one of zeros.
+                    unsafe {
+                        let some = L::mask(0, L::N.min(count - j));
+                        match step {
+                            EdgeStep::Read => L::store_masked(sums, some, L::load_masked(c, some)),
+                            EdgeStep::Write => L::store_masked(c, some, L::load(sums)),
+                            EdgeStep::Add => {
+                                let sum = L::fma(L::load_masked(c, some), L::splat(T::ONE), L::load(sums));
+                                L::store_masked(c, some, sum);
+                            }
                         }
                     }
                 }
+            }
+            if !columns.step() {
+                return;
             }
         }
     }

@@ -43,9 +43,9 @@ pub struct Tuning {
     pub winograd: [Percents; 3],
     /// Windows as a matrix beside bands of images, for the result, the gradient of the image and that of the weights, by weights and points.
     pub columns: [Percents; 3],
-    /// Matrix products of each image beside panels of all images' points, for the result of a kernel of one point, the gradient of the
-    /// image and that of the weights, by weights and points of an image.
-    pub pointwise: [Percents; 3],
+    /// Matrix products of each image beside blocks of all images' points, for the gradient of the weights of a kernel of one point, by weights
+    /// and points of an image.
+    pub pointwise: Percents,
     /// Products of few rows that read the other matrix as it lies beside those that pack it, by rows and numbers of that: where its columns
     /// are in order, and where its rows are.
     pub thin: [Percents; 2],
@@ -60,7 +60,7 @@ impl Tuning {
             isa: Isa::Portable,
             winograd: [all; 3],
             columns: [all; 3],
-            pointwise: [all; 3],
+            pointwise: all,
             thin: [all; 2],
         }
     }

@@ -31,7 +31,7 @@ use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use planes::DepthwisePlanes;
-use pointwise::{Pointwise, PointwiseWeight};
+use pointwise::PointwiseWeight;
 use std::cell::Cell;
 use weight::GroupWeightGradient;
 
@@ -126,10 +126,8 @@ impl Conv {
         let [made, data, weight] =
             [columns::suits(self), columns::suits_data(self), columns::suits_weight(self)].map(columns);
         if pointwise::suits(self) {
-            lanes::dispatch::<T, _>(pointwise::PointwiseScratch { c: self, bytes: &bytes });
-            let each = bytes.take();
             lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
-            return [made.unwrap_or(each), each.max(bytes.get()).max(over)];
+            return [made.unwrap_or(0), bytes.get().max(over)];
         }
         let each_phase = || Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0);
         let data = data.unwrap_or_else(each_phase) + over;
@@ -187,14 +185,7 @@ impl Conv {
             return false;
         }
         if pointwise::suits(self) {
-            if !pointwise::forward_by_products(self, x, w.all, bias, y) {
-                for i in 0..self.group {
-                    let p = Pointwise::forward(self, i, from, with, to);
-                    let bias = bias.map(|b| &b[i * p.made..(i + 1) * p.made]);
-                    // SAFETY: the sizes were checked.
-                    unsafe { Pointwise { bias, ..p }.run() }
-                }
-            }
+            pointwise::forward(self, x, w.all, bias, y);
             return false;
         }
         for i in 0..self.group {
@@ -221,8 +212,8 @@ impl Conv {
         if is_plain && columns::suits_data(self) {
             return columns::data(self, gy, w, gx, output);
         }
-        if pointwise::suits(self) && pointwise::data_by_products(self, gy, w, gx, output) {
-            return;
+        if pointwise::suits(self) {
+            return pointwise::data(self, gy, w, gx, output);
         }
         let (gy, w, gx) = (SendPtr::of(gy), SendPtr::of(w), SendPtr(gx.as_mut_ptr()));
         if planes::suits(self) {
@@ -233,10 +224,6 @@ impl Conv {
             let (g, pass) = (Geometry::forward(self), Pass::Data(output));
             // SAFETY: the sizes were checked.
             return unsafe { Depthwise { c: self, g: &g, pass, x: gx, w, y: gy, bias: None }.run() };
-        }
-        if pointwise::suits(self) {
-            // SAFETY: the sizes were checked.
-            return (0..self.group).for_each(|i| unsafe { Pointwise::data(self, i, gy, w, gx, output).run() });
         }
         for g in Geometry::data(self) {
             for i in 0..self.group {

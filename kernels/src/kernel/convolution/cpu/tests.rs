@@ -249,8 +249,8 @@ fn windows_as_a_matrix() {
     }
 }
 
-unit_test!(kernels_of_one_point_by_products);
-fn kernels_of_one_point_by_products() {
+unit_test!(weights_of_one_point_by_products);
+fn weights_of_one_point_by_products() {
     let tuning: &'static Tuning = Box::leak(Box::new(Tuning { pointwise: ALWAYS.pointwise, ..NOWHERE }));
     let _choice = tuned::ask(tuning);
     for images in [0, 1, 3] {
@@ -261,6 +261,22 @@ fn kernels_of_one_point_by_products() {
             (images, 2, 16, 32, [1, 5, 7], ONE, ONE, NO, ONE),
         ]);
     }
+}
+
+unit_test!(points_of_many_images_in_panels);
+/// Points that fill panels and some that are left, of images larger and smaller than a panel; blocks of channels; rows in pieces.
+fn points_of_many_images_in_panels() {
+    cases(&[
+        (5, 1, 20, 40, [1, 9, 16], ONE, ONE, NO, ONE),
+        (2, 1, 70, 16, [1, 16, 16], ONE, ONE, NO, ONE),
+        (3, 1, 400, 200, [1, 10, 13], ONE, ONE, NO, ONE),
+        (2, 1, 390, 7, [1, 6, 32], ONE, ONE, NO, ONE),
+        (7, 3, 18, 12, [1, 7, 7], ONE, ONE, NO, ONE),
+        (70, 1, 17, 9, [1, 1, 2], ONE, ONE, NO, ONE),
+        (70, 2, 24, 14, [1, 1, 1], ONE, ONE, NO, ONE),
+        (3, 1, 5, 1, [2, 6, 11], ONE, ONE, NO, ONE),
+        (2, 1, 0, 3, [1, 4, 5], ONE, ONE, NO, ONE),
+    ]);
 }
 
 unit_test!(infinite_numbers_stay_in_their_sums);
@@ -309,17 +325,19 @@ fn taps_that_meet_padding_only() {
 unit_test!(results_do_not_depend_on_the_thread_count);
 fn results_do_not_depend_on_the_thread_count() {
     let sizes = [
-        (9, 3, 34, [1, 24, 24], 0, 1),
-        (2, 40, 70, [1, 20, 20], 1, 1),
-        (4, 16, 16, [1, 33, 33], 1, 2),
-        (16, 16, 16, [1, 12, 12], 4, 1),
-        (1, 300, 200, [1, 7, 7], 1, 2),
-        (1, 40, 20, [1, 3, 5000], 1, 1),
+        (9, 3, 34, [1, 24, 24], 3, 0, 1),
+        (2, 40, 70, [1, 20, 20], 3, 1, 1),
+        (4, 16, 16, [1, 33, 33], 3, 1, 2),
+        (16, 16, 16, [1, 12, 12], 3, 4, 1),
+        (1, 300, 200, [1, 7, 7], 3, 1, 2),
+        (1, 40, 20, [1, 3, 5000], 3, 1, 1),
+        (20, 300, 200, [1, 7, 10], 1, 0, 1),
+        (2, 70, 260, [1, 20, 16], 1, 0, 1),
     ];
     let before = crate::pool::num_threads();
-    for (batch, in_channels, out_channels, input, p, s) in sizes {
+    for (batch, in_channels, out_channels, input, k, p, s) in sizes {
         for layout in [ChannelOrder::ChannelFirst, ChannelOrder::ChannelLast] {
-            let (kernel, stride, pad) = ([1, 3, 3], [1, s, s], [0, p, p]);
+            let (kernel, stride, pad) = ([1, k, k], [1, s, s], [0, p, p]);
             let c =
                 Conv { batch, group: 1, in_channels, out_channels, input, kernel, stride, pad, dilation: ONE, layout };
             let (x, w, gy) = (noise::<f32>(c.input_len(), 1), noise(c.weight_len(), 2), noise(c.output_len(), 3));

@@ -3,17 +3,19 @@
 
 use super::super::Conv;
 use super::super::pack::{Move, PackingMode};
-use super::{PointSource, TASK, runs};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
-use crate::gemm::tile::{Tiles, TilesAhead};
+use crate::gemm::parts::ColumnOrder;
+use crate::gemm::tile::{NextRows, Tiles, TilesAhead};
 use crate::pool::tasks::SendPtr;
 use crate::pool::{self, Pace};
 use crate::simd::lanes::{Choose, Lanes, TransposeBlock, WithLanes, dispatch, transpose_or_add};
 use std::cell::Cell;
 use std::ops::Range;
 
+/// Multiplications that are worth a task.
+const TASK: usize = 1 << 20;
 /// Points of a block, and bytes of the source's copy at most where that leaves [`FEWEST`].
 const POINTS: usize = 256;
 const FEWEST: usize = 64;
@@ -87,6 +89,48 @@ impl<T: Real> Choose<T> for PointwiseWeightScratch<'_> {
         let tasks = pool::num_threads().min(cut.parts * cut.groups);
         let bytes = |n: usize| scratch::counted(n * size_of::<T>());
         self.bytes.set(bytes(cut.sums * cut.parts * cut.groups) + tasks * bytes(cut.copy + cut.rows));
+    }
+}
+
+/// The channels of images, each of which has its points side by side.
+struct PointSource<T> {
+    /// The first channel of the first image, and the distance between images.
+    first: SendPtr<T>,
+    image: usize,
+    channels: usize,
+    points: usize,
+}
+
+impl<T: Real> PointSource<T> {
+    /// `n` channels from `first` on, or those that there are.
+    fn part(&self, first: usize, n: usize) -> PointSource<T> {
+        let channels = n.min(self.channels - first);
+        PointSource { first: self.first.add(first * self.points), channels, ..*self }
+    }
+
+    /// All channels of `many` points from `first` on, or of fewer where they are in several images.
+    fn ahead(&self, first: usize, many: usize) -> NextRows {
+        let (image, from) = (first / self.points, first % self.points);
+        let at = self.first.0.wrapping_add(image * self.image + from);
+        NextRows::new(at.cast_const(), self.points, self.channels, many.min(self.points - from))
+    }
+
+    /// Copies `many` points from `first` on to rows, one for each channel, `stride` apart.
+    ///
+    /// # Safety
+    /// The tensor has them.
+    unsafe fn copy(&self, first: usize, many: usize, to: &mut [T], stride: usize) {
+        let mut at = 0;
+        while at < many {
+            let run = ColumnOrder::plain(self.points).run(first + at, many - at);
+            let from = self.first.add(run.part * self.image + run.first);
+            for ch in 0..self.channels {
+                let to = to[ch * stride + at..][..run.count].as_mut_ptr();
+                // SAFETY: the caller's promise.
+                unsafe { to.copy_from_nonoverlapping(from.add(ch * self.points).0, run.count) }
+            }
+            at += run.count;
+        }
     }
 }
 
@@ -193,12 +237,15 @@ impl<T: Real> PointBlocks<'_, T> {
     unsafe fn turn<L: Lanes<T>>(&mut self, first: usize, points: usize, lane: usize) {
         let (image, width) = (self.cut.image, 2 * L::N);
         let lanes = width.min(self.cut.made - lane);
-        for run in runs(image, first, points) {
-            let at = (run.image * self.c.c.out_channels + lane) * image + run.first;
-            let (tensor, runs, how) = (self.c.gy.add(at), &[(run.at, run.count, 0)], PackingMode::Gather);
+        let mut from = 0;
+        while from < points {
+            let run = ColumnOrder::plain(image).run(first + from, points - from);
+            let at = (run.part * self.c.c.out_channels + lane) * image + run.first;
+            let (tensor, runs, how) = (self.c.gy.add(at), &[(from, run.count, 0)], PackingMode::Gather);
             let rows = self.rows.as_mut_ptr();
             // SAFETY: the caller's promise.
             unsafe { Move { rows, width, lanes, tensor, channel: image, point: 1, runs, how }.call::<L>() }
+            from += run.count;
         }
     }
 }
