@@ -15,6 +15,9 @@ use std::time::Instant;
 const SECONDS: f64 = 0.012;
 const ROUNDS: usize = 7;
 
+/// Points of many images.
+const MANY: usize = 1024;
+
 /// What a processor without a row is given: the worst of all measured ones, and so much more.
 const CAUTION: f64 = 1.25;
 
@@ -79,7 +82,8 @@ fn passes(c: &Conv, choices: [&'static Tuning; 2]) -> [f64; 3] {
 
 /// With columns where these are the faster ones.
 fn winograd(columns: [Percents; 3]) -> [Percents; 3] {
-    let choices = [&ALWAYS, &NOWHERE].map(|all| -> &Tuning { Box::leak(Box::new(Tuning { columns, ..*all })) });
+    let choices = [&ALWAYS, &NOWHERE]
+        .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { columns, many_columns: columns, ..*all })) });
     let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
         for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
@@ -94,11 +98,12 @@ fn winograd(columns: [Percents; 3]) -> [Percents; 3] {
     found
 }
 
-fn columns() -> [Percents; 3] {
+/// With images of `points` points together, or one.
+fn columns(points: usize) -> [Percents; 3] {
     let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in COLUMNS_CHANNELS.into_iter().enumerate() {
         for (column, side) in COLUMNS_SIDES.into_iter().enumerate() {
-            let c = conv(channels, 2 * side, 2);
+            let c = Conv { batch: (points / (side * side)).max(1), ..conv(channels, 2 * side, 2) };
             let shares = passes(&c, [&ALWAYS, &NOWHERE]);
             (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass]));
         }
@@ -133,12 +138,13 @@ fn thin() -> [Percents; 2] {
 
 fn measured() -> Tuning {
     nnrs_kernels::pool::set_num_threads(1);
-    let (thin, columns, pointwise) = (thin(), columns(), pointwise());
+    let (thin, columns, many_columns, pointwise) = (thin(), columns(1), columns(MANY), pointwise());
     Tuning {
         processor: tuned::processor().leak(),
         isa: simd::isa(),
         winograd: winograd(columns),
         columns,
+        many_columns,
         pointwise,
         thin,
     }
@@ -157,6 +163,7 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
+        many_columns: [0, 1, 2].map(|pass| table(&|row| &row.many_columns[pass])),
         pointwise: table(&|row| &row.pointwise),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
@@ -164,15 +171,16 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
 
 /// As Rust.
 fn text(row: &Tuning) -> String {
-    let Tuning { processor, isa, winograd, columns, pointwise, thin } = row;
+    let Tuning { processor, isa, winograd, columns, many_columns, pointwise, thin } = row;
     format!(
-        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, pointwise: {pointwise:?}, thin: {thin:?} }},\n"
+        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, many_columns: {many_columns:?}, pointwise: {pointwise:?}, thin: {thin:?} }},\n"
     )
 }
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables = row.winograd.iter().chain(&row.columns).chain([&row.pointwise]).chain(&row.thin);
+    let tables =
+        row.winograd.iter().chain(&row.columns).chain(&row.many_columns).chain([&row.pointwise]).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -180,9 +188,9 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
-    let (winograd, columns) = ([0, 1, 2].map(table), [3, 4, 5].map(table));
-    let (pointwise, thin) = (table(6), [7, 8].map(table));
-    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, pointwise, thin }
+    let [winograd, columns, many_columns] = [0, 3, 6].map(|first| [0, 1, 2].map(|pass| table(first + pass)));
+    let (pointwise, thin) = (table(9), [10, 11].map(table));
+    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, many_columns, pointwise, thin }
 }
 
 fn main() {

@@ -43,6 +43,8 @@ pub struct Tuning {
     pub winograd: [Percents; 3],
     /// Windows as a matrix beside bands of images, for the result, the gradient of the image and that of the weights, by weights and points.
     pub columns: [Percents; 3],
+    /// The same for so many images that they are several matrices, by weights and points of an image.
+    pub many_columns: [Percents; 3],
     /// Matrix products of each image beside blocks of all images' points, for the gradient of the weights of a kernel of one point, by weights
     /// and points of an image.
     pub pointwise: Percents,
@@ -52,6 +54,11 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// Windows as a matrix beside bands, for one of three results: of few images and of many.
+    pub fn columns(&self, pass: usize) -> [&Percents; 2] {
+        [&self.columns[pass], &self.many_columns[pass]]
+    }
+
     /// The same for each size.
     const fn constant(percent: u8) -> Tuning {
         let all = [[percent; 5]; 5];
@@ -60,6 +67,7 @@ impl Tuning {
             isa: Isa::Portable,
             winograd: [all; 3],
             columns: [all; 3],
+            many_columns: [all; 3],
             pointwise: all,
             thin: [all; 2],
         }
@@ -113,8 +121,11 @@ fn find() -> Tuning {
     let own = if TUNED.get() { row(&processor()) } else { None };
     let any = row("").expect("each instruction set has a row");
     let own = own.unwrap_or(any);
-    let columns = |i: usize| if own.columns[i] == UNMEASURED { any.columns[i] } else { own.columns[i] };
-    Tuning { columns: std::array::from_fn(columns), ..*own }
+    let known = |own: &[Percents; 3], any: &[Percents; 3]| {
+        std::array::from_fn(|i| if own[i] == UNMEASURED { any[i] } else { own[i] })
+    };
+    let columns = known(&own.columns, &any.columns);
+    Tuning { columns, many_columns: known(&own.many_columns, &any.many_columns), ..*own }
 }
 
 /// Maker and family of the processor; of Intel's, which are one family, the model too, or that it computes with 16 bits: so do all for

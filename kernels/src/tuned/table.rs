@@ -1,6 +1,6 @@
 //! Written by `make tune`: do not edit.
 
-use super::Tuning;
+use super::{Tuning, UNMEASURED};
 use crate::simd::Isa;
 
 pub static ROWS: &[Tuning] = &[
@@ -53,6 +53,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 255, 255, 255, 255],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [255, 255, 255, 255, 255],
             [255, 255, 255, 255, 255],
@@ -126,6 +127,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 255, 255, 255, 255],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [255, 255, 255, 255, 255],
             [255, 255, 255, 255, 255],
@@ -199,6 +201,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 255, 255, 255, 255],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [255, 255, 255, 255, 255],
             [255, 255, 255, 255, 255],
@@ -266,6 +269,7 @@ pub static ROWS: &[Tuning] = &[
                 [14, 27, 30, 39, 63],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [98, 75, 54, 51, 52],
             [121, 90, 83, 84, 90],
@@ -333,6 +337,7 @@ pub static ROWS: &[Tuning] = &[
             ],
             [[6, 25, 52, 87, 145], [6, 20, 34, 70, 89], [6, 15, 26, 52, 66], [6, 17, 22, 37, 61], [9, 39, 25, 35, 48]],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [105, 107, 85, 82, 82],
             [119, 90, 82, 83, 81],
@@ -406,6 +411,7 @@ pub static ROWS: &[Tuning] = &[
                 [13, 23, 31, 44, 48],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [130, 96, 81, 80, 81],
             [106, 91, 80, 83, 82],
@@ -479,6 +485,7 @@ pub static ROWS: &[Tuning] = &[
                 [18, 34, 38, 49, 79],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [123, 94, 68, 64, 65],
             [152, 113, 104, 105, 113],
@@ -552,6 +559,7 @@ pub static ROWS: &[Tuning] = &[
                 [12, 49, 32, 44, 60],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [132, 134, 107, 103, 103],
             [149, 113, 103, 104, 102],
@@ -625,6 +633,7 @@ pub static ROWS: &[Tuning] = &[
                 [17, 29, 39, 56, 60],
             ],
         ],
+        many_columns: [UNMEASURED; 3],
         pointwise: [
             [163, 120, 102, 100, 102],
             [133, 114, 100, 104, 103],

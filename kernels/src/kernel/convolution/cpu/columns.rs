@@ -6,35 +6,51 @@ use crate::array::{Output, scratch};
 use crate::dtype::Real;
 use crate::gemm::{Mat, MatMut, matmul};
 use crate::pool::tasks::{SendPtr, share};
+use crate::simd::lanes::{Choose, Lanes, WithLanes, dispatch};
 use crate::tuned::{self, Percents};
+use std::ops::Range;
 
-/// Points of all images, at most.
+/// Points of the images that are a matrix together, at most.
 const POINTS: usize = 1 << 8;
 /// Channels that are made, at least.
 const MADE: usize = 16;
 
 /// Whether a convolution is one of these.
 pub(super) fn suits(c: &Conv) -> bool {
-    c.out_channels / c.group >= MADE && pays(c, &tuned::get().columns[0])
+    c.out_channels / c.group >= MADE && pays(c, tuned::get().columns(0))
 }
 
 /// Whether the gradient of x is.
 pub(super) fn suits_data(c: &Conv) -> bool {
-    pays(c, &tuned::get().columns[1])
+    pays(c, tuned::get().columns(1))
 }
 
 /// Whether the gradient of w is.
 pub(super) fn suits_weight(c: &Conv) -> bool {
-    pays(c, &tuned::get().columns[2])
+    pays(c, tuned::get().columns(2))
 }
 
-fn pays(c: &Conv, percents: &Percents) -> bool {
-    let all = c.batch * c.output().iter().product::<usize>();
-    c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&all) && {
+fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
+    let points = c.output().iter().product::<usize>();
+    let all = c.batch * points;
+    let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
+    c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
         let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
         let points = tuned::COLUMNS_SIDES.map(|n| n * n);
-        tuned::percent(percents, [&weights, &points], [c.weight_len() / c.group, all]) < 100
+        tuned::percent(percents, [&weights, &points], [c.weight_len() / c.group, at]) < 100
     }
+}
+
+/// The convolutions of some images each, and their numbers in x and in y.
+fn parts(c: &Conv) -> impl Iterator<Item = (Conv, Range<usize>, Range<usize>)> {
+    let points = c.output().iter().product::<usize>();
+    let each = (POINTS / points.max(1)).clamp(1, c.batch);
+    let [read, made] = [c.input_len(), c.output_len()].map(|n| n / c.batch);
+    (0..c.batch).step_by(each).map(move |first| {
+        let batch = each.min(c.batch - first);
+        let range = |n: usize| first * n..(first + batch) * n;
+        (Conv { batch, ..c.clone() }, range(read), range(made))
+    })
 }
 
 /// The sizes of one group.
@@ -59,17 +75,8 @@ impl WindowSizes<'_> {
         WindowSizes { c, each, made, taps, image, points, sums: each * taps, all: c.batch * points }
     }
 
-    /// A window is a column of the matrix, or a row.
-    fn in_columns(&self) -> WindowMatrix<'_> {
-        WindowMatrix { s: self, point: 1, tap: self.all, pairs: self.pairs(1, self.all) }
-    }
-
-    fn in_rows(&self) -> WindowMatrix<'_> {
-        WindowMatrix { s: self, point: self.sums, tap: 1, pairs: self.pairs(self.sums, 1) }
-    }
-
-    /// Each point and each tap that meet inside the image: where they are in a matrix of such distances, and in the image.
-    fn pairs(&self, point: usize, tap: usize) -> Vec<[usize; 2]> {
+    /// Each point and each tap that meet inside the image: where they are in a matrix whose rows are windows, and in the image.
+    fn pairs(&self) -> Vec<[usize; 2]> {
         let (c, [_, oh, ow]) = (self.c, self.c.output());
         let [_, kh, kw] = c.kernel;
         let mut pairs = Vec::with_capacity(self.points * self.taps);
@@ -82,7 +89,7 @@ impl WindowSizes<'_> {
                     at.checked_sub(c.pad[axis]).filter(|&at| at < c.input[axis])
                 };
                 if let (Some(z), Some(y), Some(x)) = (source(0), source(1), source(2)) {
-                    pairs.push([p * point + t * tap, (z * c.input[1] + y) * c.input[2] + x]);
+                    pairs.push([p * self.sums + t, (z * c.input[1] + y) * c.input[2] + x]);
                 }
             }
         }
@@ -108,63 +115,155 @@ impl WindowSizes<'_> {
     }
 }
 
-/// The windows of a group's images.
-struct WindowMatrix<'a> {
-    s: &'a WindowSizes<'a>,
-    /// Distances of points and taps.
-    point: usize,
-    tap: usize,
-    pairs: Vec<[usize; 2]>,
-}
+impl WindowSizes<'_> {
+    /// The windows of group `g` as columns, by threads that have channels of their own.
+    fn lay<T: Real>(&self, g: usize, x: &[T], matrix: &mut [T]) {
+        let (matrix, phases) = (SendPtr(matrix.as_mut_ptr()), Phases::new(self));
+        share(self.each, self.sums * self.all, |channel| {
+            let (x, to) = (&x[self.start(0, g, channel)..], matrix.add(channel * self.taps * self.all).0);
+            dispatch(ChannelWindows { s: self, phases: &phases, x, to });
+        });
+    }
 
-impl WindowMatrix<'_> {
-    /// Calls `f` with each image's channels of group `g`, by threads that have channels of their own: where it begins in x and in the
-    /// matrix.
-    fn each_channel(&self, g: usize, f: impl Fn(usize, usize) + Sync) {
-        let s = self.s;
-        share(s.each, s.sums * s.all, |channel| {
-            for i in 0..s.c.batch {
-                let x = (i * s.c.in_channels + g * s.each + channel) * s.image;
-                f(x, i * s.points * self.point + channel * s.taps * self.tap);
+    /// Where a channel of group `g` begins in x.
+    fn start(&self, image: usize, g: usize, channel: usize) -> usize {
+        (image * self.c.in_channels + g * self.each + channel) * self.image
+    }
+
+    /// Adds what is at the windows, which are rows, to the images.
+    fn collect<T: Real>(&self, g: usize, matrix: &[T], x: &mut [T]) {
+        let (x, pairs) = (SendPtr(x.as_mut_ptr()), self.pairs());
+        share(self.each, self.sums * self.all, |channel| {
+            for i in 0..self.c.batch {
+                let matrix = &matrix[i * self.points * self.sums + channel * self.taps..];
+                // SAFETY: each channel has an image of its own.
+                let x = unsafe { x.slice(self.start(i, g, channel), self.image) };
+                pairs.iter().for_each(|&[from, to]| x[to] += matrix[from]);
             }
         });
     }
+}
 
-    fn lay<T: Real>(&self, g: usize, x: &[T], matrix: &mut [T]) {
-        matrix.fill(T::ZERO);
-        let matrix = SendPtr(matrix.as_mut_ptr());
-        self.each_channel(g, |x_at, at| {
-            let x = &x[x_at..][..self.s.image];
-            // SAFETY: pairs are in the matrix; each channel has places of its own.
-            self.pairs.iter().for_each(|&[to, from]| unsafe { *matrix.add(at + to).0 = x[from] });
+/// The phases of an image's rows: columns that are a stride apart, one after another, with zeros for the padding. A tap's numbers at a row
+/// of points lie side by side in one of them.
+struct Phases {
+    stride: usize,
+    /// Numbers of a row of the image, and of a phase.
+    columns: usize,
+    width: usize,
+    /// For each phase of a row: the first column that it has, and where it begins and ends.
+    parts: Vec<[usize; 3]>,
+    /// Points of a row, and for each tap and each row of points where they go, and where they are in the phases; zeros follow the last one.
+    wide: usize,
+    runs: Vec<[usize; 2]>,
+}
+
+impl Phases {
+    fn new(s: &WindowSizes) -> Phases {
+        let (c, [slices, rows, wide]) = (s.c, s.c.output());
+        let (stride, pad, [_, high, columns], [_, kh, kw]) = (c.stride[2], c.pad[2], c.input, c.kernel);
+        let width = wide + (kw - 1) * c.dilation[2] / stride;
+        let part = |phase: usize| {
+            let place = |column: usize| (column + pad).saturating_sub(phase).div_ceil(stride).min(width);
+            let begin = place(0);
+            [(begin * stride + phase).saturating_sub(pad), begin, place(columns).max(begin)]
+        };
+        let source = |axis: usize, point: usize, tap: usize| {
+            (point * c.stride[axis] + tap * c.dilation[axis]).checked_sub(c.pad[axis]).filter(|&at| at < c.input[axis])
+        };
+        let mut runs = Vec::with_capacity(s.taps * slices * rows);
+        for t in 0..s.taps {
+            let (kz, ky, at) = (t / (kh * kw), t / kw % kh, t % kw * c.dilation[2]);
+            for point in 0..slices * rows {
+                let row = source(0, point / rows, kz).zip(source(1, point % rows, ky));
+                let from = row.map_or(c.input[0] * high * stride * width, |(z, y)| {
+                    ((z * high + y) * stride + at % stride) * width + at / stride
+                });
+                runs.push([t * s.all + point * wide, from]);
+            }
+        }
+        Phases { stride, columns, width, parts: (0..stride).map(part).collect(), wide, runs }
+    }
+}
+
+/// A channel's numbers at all points of all images, for each tap.
+struct ChannelWindows<'a, T> {
+    s: &'a WindowSizes<'a>,
+    phases: &'a Phases,
+    /// From the first image's channel on.
+    x: &'a [T],
+    to: *mut T,
+}
+
+impl<T: Real> Choose<T> for ChannelWindows<'_, T> {
+    fn with<L: Lanes<T>>(self) {
+        let Phases { stride, columns, width, .. } = *self.phases;
+        scratch::with((self.s.image / columns * stride + 1) * width + L::N, |room: &mut [T]| {
+            // SAFETY: the machine has what `dispatch` chose; the windows have a place for each tap and each point.
+            unsafe { L::enter(PhaseWindows { all: self, room }) }
         });
     }
+}
 
-    /// Adds what is at the windows to the image.
-    fn collect<T: Real>(&self, g: usize, matrix: &[T], x: &mut [T]) {
-        let x = SendPtr(x.as_mut_ptr());
-        self.each_channel(g, |x_at, at| {
-            // SAFETY: each channel has an image of its own.
-            let x = unsafe { x.slice(x_at, self.s.image) };
-            self.pairs.iter().for_each(|&[from, to]| x[to] += matrix[at + from]);
-        });
+struct PhaseWindows<'a, T> {
+    all: ChannelWindows<'a, T>,
+    room: &'a mut [T],
+}
+
+impl<T: Real> WithLanes<T> for PhaseWindows<'_, T> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<T>>(self) {
+        let PhaseWindows { all: ChannelWindows { s, phases, x, to }, room } = self;
+        let Phases { stride, columns, width, wide, .. } = *phases;
+        // The padding's places are the same for all images.
+        room.fill(T::ZERO);
+        let whole = wide / L::N * L::N;
+        for image in 0..s.c.batch {
+            let x = &x[image * s.c.in_channels * s.image..][..s.image];
+            for (rows, x) in room.chunks_exact_mut(stride * width).zip(x.chunks_exact(columns)) {
+                for (row, &[first, begin, end]) in rows.chunks_exact_mut(width).zip(&phases.parts) {
+                    let inside = &mut row[begin..end];
+                    assert!(inside.is_empty() || first + (inside.len() - 1) * stride < x.len(), "the row's columns");
+                    for (i, to) in inside.iter_mut().enumerate() {
+                        // SAFETY: as it was checked.
+                        *to = unsafe { *x.get_unchecked(first + i * stride) };
+                    }
+                }
+            }
+            for &[at, from] in &phases.runs {
+                let (from, to) = (room[from..][..wide].as_ptr(), to.wrapping_add(image * s.points + at));
+                // SAFETY: the run is in the room, which has a vector more; the places are the caller's.
+                unsafe {
+                    for j in (0..whole).step_by(L::N) {
+                        L::store(to.add(j), L::load(from.add(j)));
+                    }
+                    if whole < wide {
+                        L::store_part(to.add(whole), L::load(from.add(whole)), wide - whole);
+                    }
+                }
+            }
+        }
     }
 }
 
 /// Bytes of the large buffers that the convolution or one of its gradients works in.
 pub(super) fn scratch<T: Real>(c: &Conv) -> usize {
-    let s = WindowSizes::new(c);
+    let part = parts(c).next().map_or_else(|| c.clone(), |part| part.0);
+    let s = WindowSizes::new(&part);
     scratch::counted((s.sums + s.made) * s.all * size_of::<T>())
 }
 
 /// y = x * w + bias, of slices that have the sizes.
 pub(super) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
+    parts(c).for_each(|(c, of_x, of_y)| forward_part(&c, &x[of_x], w, bias, &mut y[of_y]));
+}
+
+fn forward_part<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
     let s = WindowSizes::new(c);
-    let windows = s.in_columns();
     scratch::with((s.sums + s.made) * s.all, |room: &mut [T]| {
         let (columns, made) = room.split_at_mut(s.sums * s.all);
         for g in 0..c.group {
-            windows.lay(g, x, columns);
+            s.lay(g, x, columns);
             let w = Mat::new(&w[g * s.made * s.sums..], s.made, s.sums);
             let one = c.batch == 1;
             let to = if one { &mut y[g * made.len()..][..made.len()] } else { &mut *made };
@@ -182,8 +281,11 @@ pub(super) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y
 
 /// The gradient of x from that of y, of slices that have the sizes.
 pub(super) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
+    parts(c).for_each(|(c, of_x, of_y)| data_part(&c, &gy[of_y], w, &mut gx[of_x], output));
+}
+
+fn data_part<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
     let s = WindowSizes::new(c);
-    let windows = s.in_rows();
     if output == Output::Write {
         gx.fill(T::ZERO);
     }
@@ -193,22 +295,27 @@ pub(super) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: O
             let gy = Mat::new(s.joined(g, gy, made), s.made, s.all);
             let w = Mat::new(&w[g * s.made * s.sums..], s.made, s.sums);
             matmul(gy.t(), w, MatMut::new(rows, s.all, s.sums), Output::Write);
-            windows.collect(g, rows, gx);
+            s.collect(g, rows, gx);
         }
     });
 }
 
 /// The gradient of w from that of y, of slices that have the sizes.
 pub(super) fn weight<T: Real>(c: &Conv, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
+    for (i, (c, of_x, of_y)) in parts(c).enumerate() {
+        weight_part(&c, &gy[of_y], &x[of_x], gw, if i > 0 { Output::Accumulate } else { output });
+    }
+}
+
+fn weight_part<T: Real>(c: &Conv, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
     let s = WindowSizes::new(c);
-    let windows = s.in_rows();
     scratch::with((s.sums + s.made) * s.all, |room: &mut [T]| {
-        let (rows, made) = room.split_at_mut(s.sums * s.all);
+        let (columns, made) = room.split_at_mut(s.sums * s.all);
         for g in 0..c.group {
-            windows.lay(g, x, rows);
+            s.lay(g, x, columns);
             let gy = Mat::new(s.joined(g, gy, made), s.made, s.all);
             let gw = MatMut::new(&mut gw[g * s.made * s.sums..][..s.made * s.sums], s.made, s.sums);
-            matmul(gy, Mat::new(rows, s.all, s.sums), gw, output);
+            matmul(gy, Mat::new(columns, s.sums, s.all).t(), gw, output);
         }
     });
 }

@@ -234,7 +234,8 @@ fn few_points_and_many_weights() {
 unit_test!(windows_as_a_matrix);
 /// By the products of [`columns`], whatever the tables of this processor say.
 fn windows_as_a_matrix() {
-    let tuning: &'static Tuning = Box::leak(Box::new(Tuning { columns: ALWAYS.columns, ..NOWHERE }));
+    let Tuning { columns, many_columns, .. } = ALWAYS;
+    let tuning: &'static Tuning = Box::leak(Box::new(Tuning { columns, many_columns, ..NOWHERE }));
     let _choice = tuned::ask(tuning);
     for images in [1, 3, 20] {
         cases(&[
@@ -245,8 +246,14 @@ fn windows_as_a_matrix() {
             (images, 1, 20, 30, [1, 3, 4], [1, 1, 1], [1, 2, 3], NO, ONE),
             (images, 1, 4, 20, [1, 2, 2], [1, 3, 3], ONE, [0, 4, 4], ONE),
             (images, 4, 8, 64, [1, 3, 3], [1, 3, 3], [1, 5, 5], [0, 2, 3], ONE),
+            (images, 1, 6, 20, [1, 5, 39], [1, 2, 4], [1, 1, 1], [0, 0, 2], [1, 3, 2]),
         ]);
     }
+    // Several matrices, the last one smaller.
+    cases(&[
+        (70, 1, 7, 19, [1, 5, 6], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
+        (5, 2, 8, 32, [1, 20, 21], [1, 3, 3], [1, 2, 2], [0, 1, 1], ONE),
+    ]);
 }
 
 unit_test!(weights_of_one_point_by_products);
