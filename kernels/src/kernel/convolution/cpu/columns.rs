@@ -34,7 +34,9 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
     let points = c.output().iter().product::<usize>();
     let all = c.batch * points;
     let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
-    c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
+    // Of many images without strides, bands are as fast or faster.
+    let may = at == all || c.stride != [1; 3];
+    may && c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
         let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
         let points = tuned::COLUMNS_SIDES.map(|n| n * n);
         tuned::percent(percents, [&weights, &points], [c.weight_len() / c.group, at]) < 100
