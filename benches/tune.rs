@@ -111,17 +111,6 @@ fn columns(points: usize) -> [Percents; 3] {
     found
 }
 
-fn pointwise() -> Percents {
-    let choices = [&ALWAYS, &NOWHERE]
-        .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { pointwise: all.pointwise, ..NOWHERE })) });
-    tuned::WINOGRAD_CHANNELS.map(|channels| {
-        tuned::WINOGRAD_SIDES.map(|side| {
-            let c = Conv { batch: 4, kernel: [1; 3], pad: [0; 3], ..conv(channels, side, 1) };
-            percent(passes(&c, choices)[2])
-        })
-    })
-}
-
 fn thin() -> [Percents; 2] {
     [true, false].map(|is_turned| {
         THIN_ROWS.map(|rows| {
@@ -138,14 +127,13 @@ fn thin() -> [Percents; 2] {
 
 fn measured() -> Tuning {
     nnrs_kernels::pool::set_num_threads(1);
-    let (thin, columns, many_columns, pointwise) = (thin(), columns(1), columns(MANY), pointwise());
+    let (thin, columns, many_columns) = (thin(), columns(1), columns(MANY));
     Tuning {
         processor: tuned::processor().leak(),
         isa: simd::isa(),
         winograd: winograd(columns),
         columns,
         many_columns,
-        pointwise,
         thin,
     }
 }
@@ -164,23 +152,21 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
         many_columns: [0, 1, 2].map(|pass| table(&|row| &row.many_columns[pass])),
-        pointwise: table(&|row| &row.pointwise),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
     }
 }
 
 /// As Rust.
 fn text(row: &Tuning) -> String {
-    let Tuning { processor, isa, winograd, columns, many_columns, pointwise, thin } = row;
+    let Tuning { processor, isa, winograd, columns, many_columns, thin } = row;
     format!(
-        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, many_columns: {many_columns:?}, pointwise: {pointwise:?}, thin: {thin:?} }},\n"
+        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, many_columns: {many_columns:?}, thin: {thin:?} }},\n"
     )
 }
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables =
-        row.winograd.iter().chain(&row.columns).chain(&row.many_columns).chain([&row.pointwise]).chain(&row.thin);
+    let tables = row.winograd.iter().chain(&row.columns).chain(&row.many_columns).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -189,8 +175,8 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
     let [winograd, columns, many_columns] = [0, 3, 6].map(|first| [0, 1, 2].map(|pass| table(first + pass)));
-    let (pointwise, thin) = (table(9), [10, 11].map(table));
-    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, many_columns, pointwise, thin }
+    let thin = [9, 10].map(table);
+    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, many_columns, thin }
 }
 
 fn main() {

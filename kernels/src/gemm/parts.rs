@@ -38,11 +38,6 @@ impl ColumnOrder {
         ColumnOrder { each: parts.each, whole, all_whole: parts.count * whole }
     }
 
-    /// One part after the other.
-    pub fn plain(each: usize) -> ColumnOrder {
-        ColumnOrder { each, whole: 0, all_whole: 0 }
-    }
-
     /// The run of columns from `column` on, `many` at most.
     #[inline(always)]
     pub fn run(&self, column: usize, many: usize) -> ColumnRun {

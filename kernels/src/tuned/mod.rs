@@ -20,7 +20,7 @@ pub const NEVER: u8 = 255;
 /// What nobody has measured yet on a family: that of any processor holds.
 pub const UNMEASURED: Percents = [[NEVER; 5]; 5];
 
-/// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured, and kernels of one point.
+/// Channels that are summed and made, the fewer of both, and sides of images, at which Winograd's way was measured.
 pub const WINOGRAD_CHANNELS: [usize; 5] = [16, 32, 64, 128, 256];
 pub const WINOGRAD_SIDES: [usize; 5] = [4, 7, 14, 28, 56];
 
@@ -45,9 +45,6 @@ pub struct Tuning {
     pub columns: [Percents; 3],
     /// The same for so many images that they are several matrices, by weights and points of an image.
     pub many_columns: [Percents; 3],
-    /// Matrix products of each image beside blocks of all images' points, for the gradient of the weights of a kernel of one point, by weights
-    /// and points of an image.
-    pub pointwise: Percents,
     /// Products of few rows that read the other matrix as it lies beside those that pack it, by rows and numbers of that: where its columns
     /// are in order, and where its rows are.
     pub thin: [Percents; 2],
@@ -68,7 +65,6 @@ impl Tuning {
             winograd: [all; 3],
             columns: [all; 3],
             many_columns: [all; 3],
-            pointwise: all,
             thin: [all; 2],
         }
     }

@@ -31,7 +31,6 @@ use correlate::Correlate;
 use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use planes::DepthwisePlanes;
-use pointwise::PointwiseWeight;
 use std::cell::Cell;
 use weight::GroupWeightGradient;
 
@@ -126,8 +125,7 @@ impl Conv {
         let [made, data, weight] =
             [columns::suits(self), columns::suits_data(self), columns::suits_weight(self)].map(columns);
         if pointwise::suits(self) {
-            lanes::dispatch::<T, _>(pointwise::PointwiseWeightScratch { c: self, bytes: &bytes });
-            return [made.unwrap_or(0), bytes.get().max(over)];
+            return [made.unwrap_or(0), pointwise::weight_scratch::<T>(self).max(over)];
         }
         let each_phase = || Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0);
         let data = data.unwrap_or_else(each_phase) + over;
@@ -278,21 +276,19 @@ impl Conv {
                 Depthwise { c: self, g: &g, pass: Pass::Weight(output), x, w: gw, y: gy, bias: None }.run()
             };
         }
-        let (pointwise, fast) = (pointwise::suits(self), winograd::weight::<T>(self));
-        if !pointwise && fast.is_none() && columns::suits_weight(self) {
-            return columns::weight(self, all_gy, all_x, all_gw, output);
+        if pointwise::suits(self) {
+            return pointwise::weight(self, all_gy, all_x, all_gw, output);
         }
-        if pointwise && pointwise::weight_by_products(self, all_gy, all_x, all_gw, output) {
-            return;
+        let fast = winograd::weight::<T>(self);
+        if fast.is_none() && columns::suits_weight(self) {
+            return columns::weight(self, all_gy, all_x, all_gw, output);
         }
         for i in 0..self.group {
             let (x, gy) = (x.add(i * g.channels * g.x.channel), gy.add(i * g.lanes * g.y.channel));
             let gw = gw.add(i * g.lanes * g.w.lane);
             // SAFETY: the sizes were checked.
             unsafe {
-                if pointwise {
-                    PointwiseWeight { c: self, x, gy, gw, output }.run();
-                } else if !fast.is_some_and(|s| WinogradWeight { s, x, gy, gw, output }.run()) {
+                if !fast.is_some_and(|s| WinogradWeight { s, x, gy, gw, output }.run()) {
                     GroupWeightGradient { g: &g, x, gy, gw, output }.run();
                 }
             }

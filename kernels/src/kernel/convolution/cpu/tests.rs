@@ -256,20 +256,6 @@ fn windows_as_a_matrix() {
     ]);
 }
 
-unit_test!(weights_of_one_point_by_products);
-fn weights_of_one_point_by_products() {
-    let tuning: &'static Tuning = Box::leak(Box::new(Tuning { pointwise: ALWAYS.pointwise, ..NOWHERE }));
-    let _choice = tuned::ask(tuning);
-    for images in [0, 1, 3] {
-        cases(&[
-            (images, 1, 33, 40, [1, 9, 11], ONE, ONE, NO, ONE),
-            (images, 1, 16, 17, [2, 4, 4], ONE, ONE, NO, ONE),
-            (images, 1, 70, 16, [1, 1, 1], ONE, ONE, NO, ONE),
-            (images, 2, 16, 32, [1, 5, 7], ONE, ONE, NO, ONE),
-        ]);
-    }
-}
-
 unit_test!(points_of_many_images_in_panels);
 /// Points that fill panels and some that are left, of images larger and smaller than a panel; blocks of channels; rows in pieces.
 fn points_of_many_images_in_panels() {
@@ -281,6 +267,10 @@ fn points_of_many_images_in_panels() {
         (7, 3, 18, 12, [1, 7, 7], ONE, ONE, NO, ONE),
         (70, 1, 17, 9, [1, 1, 2], ONE, ONE, NO, ONE),
         (70, 2, 24, 14, [1, 1, 1], ONE, ONE, NO, ONE),
+        (3, 1, 33, 40, [1, 9, 11], ONE, ONE, NO, ONE),
+        (0, 1, 40, 33, [1, 9, 11], ONE, ONE, NO, ONE),
+        (20, 2, 48, 28, [1, 3, 4], ONE, ONE, NO, ONE),
+        (1, 1, 70, 16, [1, 1, 1], ONE, ONE, NO, ONE),
         (3, 1, 5, 1, [2, 6, 11], ONE, ONE, NO, ONE),
         (2, 1, 0, 3, [1, 4, 5], ONE, ONE, NO, ONE),
     ]);
