@@ -35,7 +35,7 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
     let all = c.batch * points;
     let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
     // Of many images without strides, bands are as fast or faster.
-    let may = at == all || c.stride != [1; 3];
+    let may = all <= POINTS || c.stride != [1; 3];
     may && c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
         let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
         let points = tuned::COLUMNS_SIDES.map(|n| n * n);
@@ -77,6 +77,12 @@ impl WindowSizes<'_> {
         WindowSizes { c, each, made, taps, image, points, sums: each * taps, all: c.batch * points }
     }
 
+    /// The place on an axis that a point and a tap meet at, if it is inside the image.
+    fn source(&self, axis: usize, point: usize, tap: usize) -> Option<usize> {
+        let at = point * self.c.stride[axis] + tap * self.c.dilation[axis];
+        at.checked_sub(self.c.pad[axis]).filter(|&at| at < self.c.input[axis])
+    }
+
     /// Each point and each tap that meet inside the image: where they are in a matrix whose rows are windows, and in the image.
     fn pairs(&self) -> Vec<[usize; 2]> {
         let (c, [_, oh, ow]) = (self.c, self.c.output());
@@ -86,10 +92,7 @@ impl WindowSizes<'_> {
             let taps = [t / (kh * kw), t / kw % kh, t % kw];
             for p in 0..self.points {
                 let points = [p / (oh * ow), p / ow % oh, p % ow];
-                let source = |axis: usize| {
-                    let at = points[axis] * c.stride[axis] + taps[axis] * c.dilation[axis];
-                    at.checked_sub(c.pad[axis]).filter(|&at| at < c.input[axis])
-                };
+                let source = |axis: usize| self.source(axis, points[axis], taps[axis]);
                 if let (Some(z), Some(y), Some(x)) = (source(0), source(1), source(2)) {
                     pairs.push([p * self.sums + t, (z * c.input[1] + y) * c.input[2] + x]);
                 }
@@ -115,9 +118,7 @@ impl WindowSizes<'_> {
             }
         }
     }
-}
 
-impl WindowSizes<'_> {
     /// The windows of group `g` as columns, by threads that have channels of their own.
     fn lay<T: Real>(&self, g: usize, x: &[T], matrix: &mut [T]) {
         let (matrix, phases) = (SendPtr(matrix.as_mut_ptr()), Phases::new(self));
@@ -170,14 +171,11 @@ impl Phases {
             let begin = place(0);
             [(begin * stride + phase).saturating_sub(pad), begin, place(columns).max(begin)]
         };
-        let source = |axis: usize, point: usize, tap: usize| {
-            (point * c.stride[axis] + tap * c.dilation[axis]).checked_sub(c.pad[axis]).filter(|&at| at < c.input[axis])
-        };
         let mut runs = Vec::with_capacity(s.taps * slices * rows);
         for t in 0..s.taps {
             let (kz, ky, at) = (t / (kh * kw), t / kw % kh, t % kw * c.dilation[2]);
             for point in 0..slices * rows {
-                let row = source(0, point / rows, kz).zip(source(1, point % rows, ky));
+                let row = s.source(0, point / rows, kz).zip(s.source(1, point % rows, ky));
                 let from = row.map_or(c.input[0] * high * stride * width, |(z, y)| {
                     ((z * high + y) * stride + at % stride) * width + at / stride
                 });
