@@ -26,8 +26,7 @@ pub struct Tiles<'a, T> {
     pub out_stride: usize,
 }
 
-/// What tiles bring into the cache meanwhile, for what comes after them: `fetch` asks for the next of it, once for each row
-/// of `w` in each tile.
+/// What tiles bring into the cache meanwhile, for what comes after them: `fetch` asks for the next of it.
 trait Ahead: Copy {
     fn fetch(&mut self);
 }
@@ -54,7 +53,6 @@ pub struct NextRows {
     rows: usize,
     left: usize,
     pairs: usize,
-    written: bool,
 }
 
 impl NextRows {
@@ -63,48 +61,35 @@ impl NextRows {
         // A row that does not begin with a line reaches into one more.
         let bytes = n * size_of::<T>() + first.addr() % simd::CACHE_LINE;
         let (stride, pairs) = (stride * size_of::<T>(), bytes.div_ceil(2 * simd::CACHE_LINE));
-        NextRows { at: first.cast(), stride, rows, left: rows, pairs, written: false }
+        NextRows { at: first.cast(), stride, rows, left: rows, pairs }
     }
 
     /// No rows: the line that is there again and again.
     pub(super) fn nothing(at: *const u8) -> NextRows {
-        NextRows { at, stride: 0, rows: 0, left: usize::MAX, pairs: 0, written: true }
-    }
-
-    /// The same rows, which will be written: into the first cache, where stores go.
-    pub fn written(self) -> NextRows {
-        NextRows { written: true, ..self }
+        NextRows { at, stride: 0, rows: 0, left: usize::MAX, pairs: 0 }
     }
 
     /// Asks for the next two lines.
     #[inline(always)]
     pub(super) fn fetch(&mut self) {
-        let second = self.at.wrapping_add(simd::CACHE_LINE);
-        if self.written {
-            simd::prefetch(self.at);
-            simd::prefetch(second);
-        } else {
-            simd::prefetch_into::<2>(self.at);
-            simd::prefetch_into::<2>(second);
-        }
         if self.is_end() {
             self.turn();
         }
     }
 
-    /// The same of rows into the first cache; after the last ones come others.
+    /// The same; after the last rows come others.
     #[inline(always)]
     pub(super) fn fetch_then(&mut self, later: &NextRows) {
-        simd::prefetch(self.at);
-        simd::prefetch(self.at.wrapping_add(simd::CACHE_LINE));
         if self.is_end() {
             if self.pairs > 1 { self.turn() } else { *self = *later }
         }
     }
 
-    /// Goes to the next row; whether it was the last one.
+    /// Asks for two lines and goes to the next row; whether it was the last one.
     #[inline(always)]
     fn is_end(&mut self) -> bool {
+        simd::prefetch(self.at);
+        simd::prefetch(self.at.wrapping_add(simd::CACHE_LINE));
         self.at = self.at.wrapping_add(self.stride);
         self.left = self.left.wrapping_sub(1);
         self.left == 0
@@ -178,12 +163,20 @@ impl<T: Real> Tiles<'_, T> {
         macro_rules! choose {
             ($($p:literal)*) => {
                 match (rows, step) {
-                    $(($p, Some(step)) if goes_in_pairs::<T, L>($p, V) => {
-                        // SAFETY: the caller's promise.
-                        unsafe { self.tile::<L, A, $p, V, true>(from, step, ahead) }
+                    // SAFETY: the caller's promise.
+                    $(($p, Some(1)) if is_long::<T, L>($p, V) => unsafe {
+                        self.tile::<L, A, $p, V, 1>(from, 1, ahead)
                     }
                     // SAFETY: as above.
-                    ($p, _) if $p <= L::ROWS => unsafe { self.tile::<L, A, $p, V, false>(from, 0, ahead) },)*
+                    ($p, Some(2)) if is_long::<T, L>($p, V) => unsafe {
+                        self.tile::<L, A, $p, V, 2>(from, 2, ahead)
+                    }
+                    // SAFETY: as above.
+                    ($p, Some(step)) if is_long::<T, L>($p, V) => unsafe {
+                        self.tile::<L, A, $p, V, EVEN>(from, step, ahead)
+                    }
+                    // SAFETY: as above.
+                    ($p, _) if $p <= L::ROWS => unsafe { self.tile::<L, A, $p, V, TABLE>(from, 0, ahead) },)*
                     _ => unreachable!("a tile has at most L::ROWS rows"),
                 }
             };
@@ -191,11 +184,12 @@ impl<T: Real> Tiles<'_, T> {
         choose!(1 2 3 4 5 6 7 8 9 10 11 12 13 14)
     }
 
-    /// `EVEN` says that the rows of x are `step` apart.
+    /// `STEP`: how far the rows of x are apart, or [`EVEN`]: so far as `step` says, or [`TABLE`]. Those that are known need no turns of the
+    /// ports that multiply.
     // Indices, not iterators: the sums must stay arrays that the compiler keeps in registers.
     #[allow(clippy::needless_range_loop)]
     #[inline(always)]
-    unsafe fn tile<L: Lanes<T>, A: Ahead, const P: usize, const V: usize, const EVEN: bool>(
+    unsafe fn tile<L: Lanes<T>, A: Ahead, const P: usize, const V: usize, const STEP: isize>(
         &self,
         from: usize,
         step: isize,
@@ -204,18 +198,24 @@ impl<T: Real> Tiles<'_, T> {
         // SAFETY: the tables say where operands lie, and the caller promised that they are valid.
         unsafe {
             let lane: &[isize; P] = &*self.lane.as_ptr().add(from).cast();
+            let first = self.x.wrapping_offset(if STEP == TABLE { 0 } else { lane[0] });
             let mut acc = [[L::splat(T::ZERO); V]; P];
             let mut w = self.w;
             let mut next = *ahead;
             macro_rules! step {
                 ($off:expr) => {
-                    let mut x = self.x.wrapping_offset($off + if EVEN { lane[0] } else { 0 });
+                    let mut x = first.wrapping_offset($off);
                     let mut row = [L::splat(T::ZERO); V];
                     for v in 0..V {
                         row[v] = L::load(w.add(v * L::N));
                     }
                     for p in 0..P {
-                        let s = L::splat(*x.wrapping_offset(if EVEN { (p % 4) as isize * step } else { lane[p] }));
+                        let place = match STEP {
+                            TABLE => lane[p],
+                            EVEN => (p % TOGETHER) as isize * step,
+                            _ => p as isize * STEP,
+                        };
+                        let s = L::splat(*x.wrapping_offset(place));
                         for v in 0..V {
                             acc[p][v] = L::fma(s, row[v], acc[p][v]);
                         }
@@ -224,8 +224,8 @@ impl<T: Real> Tiles<'_, T> {
                                 x = L::after(x, acc[p][v]);
                             }
                         }
-                        if EVEN && p % 4 == 3 {
-                            x = x.wrapping_offset(4 * step);
+                        if STEP == EVEN && p % TOGETHER == TOGETHER - 1 {
+                            x = x.wrapping_offset(TOGETHER as isize * step);
                         }
                     }
                     // Without it the next row would come too early, for which there is no register.
@@ -236,16 +236,24 @@ impl<T: Real> Tiles<'_, T> {
                 };
             }
             let mut off = self.off;
-            let in_pairs = goes_in_pairs::<T, L>(P, V);
-            while let (true, [first, second, rest @ ..]) = (in_pairs, off) {
+            let is_long = is_long::<T, L>(P, V);
+            while let (true, [a, b, c, d, rest @ ..]) = (is_long && STEP != TABLE, off) {
                 next.fetch();
-                step!(*first);
-                step!(*second);
+                step!(*a);
+                step!(*b);
+                step!(*c);
+                step!(*d);
+                off = rest;
+            }
+            while let (true, [a, b, rest @ ..]) = (is_long && STEP == TABLE, off) {
+                next.fetch();
+                step!(*a);
+                step!(*b);
                 off = rest;
             }
             for &off in off {
                 // Smaller tiles have no time for it, and are few.
-                if !in_pairs && 2 * P >= L::ROWS {
+                if !is_long && 2 * P >= L::ROWS {
                     next.fetch();
                 }
                 step!(off);
@@ -262,6 +270,12 @@ impl<T: Real> Tiles<'_, T> {
     }
 }
 
+/// Rows of x that are apart by a step, or as the table says.
+const EVEN: isize = -1;
+const TABLE: isize = 0;
+/// Rows whose distances from the first of them stay in registers.
+const TOGETHER: usize = 7;
+
 /// Whether the loops of whole tiles are written out some times: counting takes turns that the multipliers could have. No more code than
 /// where most of the time is.
 #[inline(always)]
@@ -269,10 +283,10 @@ pub(super) const fn written_out<T: Real, L: Lanes<T>>() -> bool {
     size_of::<T>() == 4 && L::ROWS > 4
 }
 
-/// Whether a tile's steps go in pairs.
+/// Whether a tile's steps are written out.
 #[inline(always)]
-const fn goes_in_pairs<T: Real, L: Lanes<T>>(rows: usize, vectors: usize) -> bool {
-    vectors > 1 && written_out::<T, L>() && 4 * rows >= 3 * L::ROWS
+const fn is_long<T: Real, L: Lanes<T>>(rows: usize, vectors: usize) -> bool {
+    vectors > 1 && written_out::<T, L>() && rows <= L::ROWS && 4 * rows >= 3 * L::ROWS
 }
 
 /// The distance of places that are equally far apart.

@@ -218,17 +218,11 @@ pub unsafe fn select<T: SimdReal>(y: *mut T, c: *const T, a: *const T, b: *const
 /// Tells the CPU that the memory at `p` will be wanted soon; any address is allowed.
 #[inline(always)]
 pub fn prefetch(p: *const u8) {
-    prefetch_into::<1>(p);
-}
-
-/// As [`prefetch`], into the first or second cache: the second one for what is more than the first one holds beside the work at hand.
-#[inline(always)]
-pub fn prefetch_into<const CACHE: u8>(p: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint; it reads nothing and never faults.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        if CACHE == 1 { _mm_prefetch::<_MM_HINT_T0>(p.cast()) } else { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(p.cast())
     };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = p;

@@ -155,7 +155,7 @@ impl<T: SimdReal> Choose<T> for ForwardLoop<'_, T> {
                         let states = step.c.unwrap_or(step.h).ahead(first, batch, width);
                         // SAFETY: the tables reach the state's elements, which no task of this step writes; the panel has a row for
                         // each of them, and the block one for each sample.
-                        unsafe { L::enter(TilesAhead(tiles, &mut [products.written(), states])) }
+                        unsafe { L::enter(TilesAhead(tiles, &mut [products, states])) }
                     }
                     // SAFETY: the arrays have the sizes of the layer; each task has columns of its own.
                     unsafe { L::enter(GatesForward { units: &chunk, block, step: &step }) }
@@ -241,7 +241,7 @@ impl<T: SimdReal> Choose<T> for BackwardLoop<'_, T> {
                 let first = rows.add(time * batch * gates * hidden + task * width).0.cast_const();
                 NextRows::new(first, hidden, batch * gates, width.min(hidden))
             };
-            [at(all, gates), at(sums, c.cell.biases()).written()]
+            [at(all, gates), at(sums, c.cell.biases())]
         };
         for i in (0..c.steps).rev() {
             let time = c.time(s.direction, i);

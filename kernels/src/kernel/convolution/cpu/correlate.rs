@@ -349,7 +349,7 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         let first = lane * g.y.channel + item.target(g, q.start / item.columns, q.start % item.columns);
         [(0, lanes.div_ceil(2)), (lanes / 2, lanes - lanes / 2)].map(|(from, rows)| {
             let at = self.c.y.0.wrapping_add(first + from * g.y.channel);
-            NextRows::new(at.cast_const(), g.y.channel, rows, q.len()).written()
+            NextRows::new(at.cast_const(), g.y.channel, rows, q.len())
         })
     }
 
