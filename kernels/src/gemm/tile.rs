@@ -274,7 +274,7 @@ impl<T: Real> Tiles<'_, T> {
 const EVEN: isize = -1;
 const TABLE: isize = 0;
 /// Rows whose distances from the first of them stay in registers.
-const TOGETHER: usize = 7;
+const TOGETHER: usize = 4;
 
 /// Whether the loops of whole tiles are written out some times: counting takes turns that the multipliers could have. No more code than
 /// where most of the time is.
