@@ -65,7 +65,7 @@ impl NextRows {
     }
 
     /// No rows: the line that is there again and again.
-    pub(super) fn nothing(at: *const u8) -> NextRows {
+    pub fn nothing(at: *const u8) -> NextRows {
         NextRows { at, stride: 0, rows: 0, left: usize::MAX, pairs: 0 }
     }
 

@@ -1,6 +1,7 @@
 //! Few points and many weights, channels first: products of the weights, as they lie, with the windows of all images as a matrix. To turn
 //! the weights into panels, or their gradient out of these, would take longer than all sums.
 
+use super::geometry::Geometry;
 use super::{ChannelOrder, Conv};
 use crate::array::{Output, scratch};
 use crate::dtype::Real;
@@ -14,15 +15,20 @@ use std::ops::Range;
 const POINTS: usize = 1 << 8;
 /// Channels that are made, at least.
 const MADE: usize = 16;
+/// Points of an image of y from which on the gradient of x is faster by bands that lie in place.
+const DATA_POINTS: usize = 9;
 
 /// Whether a convolution is one of these.
 pub(super) fn suits(c: &Conv) -> bool {
     c.out_channels / c.group >= MADE && pays(c, tuned::get().columns(0))
 }
 
-/// Whether the gradient of x is.
+/// Whether the gradient of x is. Where no phase meets padding, bands are not copied, and sums with padding left out: of many images they
+/// are faster then, but for the smallest.
 pub(super) fn suits_data(c: &Conv) -> bool {
-    pays(c, tuned::get().columns(1))
+    let points = points(c);
+    let in_place = || points >= DATA_POINTS && Geometry::data(c).iter().all(Geometry::reads_inside);
+    pays(c, tuned::get().columns(1)) && (c.batch * points <= POINTS || !in_place())
 }
 
 /// Whether the gradient of w is.
@@ -30,8 +36,13 @@ pub(super) fn suits_weight(c: &Conv) -> bool {
     pays(c, tuned::get().columns(2))
 }
 
+/// Points of an image of y.
+fn points(c: &Conv) -> usize {
+    c.output().iter().product()
+}
+
 fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
-    let points = c.output().iter().product::<usize>();
+    let points = points(c);
     let all = c.batch * points;
     let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
     // Of many images without strides, bands are as fast or faster.
@@ -45,8 +56,7 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
 
 /// The convolutions of some images each, and their numbers in x and in y.
 fn parts(c: &Conv) -> impl Iterator<Item = (Conv, Range<usize>, Range<usize>)> {
-    let points = c.output().iter().product::<usize>();
-    let each = (POINTS / points.max(1)).clamp(1, c.batch);
+    let each = (POINTS / points(c).max(1)).clamp(1, c.batch);
     let [read, made] = [c.input_len(), c.output_len()].map(|n| n / c.batch);
     (0..c.batch).step_by(each).map(move |first| {
         let batch = each.min(c.batch - first);
@@ -73,7 +83,7 @@ struct WindowSizes<'a> {
 impl WindowSizes<'_> {
     fn new(c: &Conv) -> WindowSizes<'_> {
         let (each, made, taps) = (c.in_channels / c.group, c.out_channels / c.group, c.kernel.iter().product());
-        let (image, points) = (c.input.iter().product(), c.output().iter().product());
+        let (image, points) = (c.input.iter().product(), points(c));
         WindowSizes { c, each, made, taps, image, points, sums: each * taps, all: c.batch * points }
     }
 

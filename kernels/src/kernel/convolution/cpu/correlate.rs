@@ -152,6 +152,13 @@ struct ChannelContribution<'a, T: 'static, L> {
 // SAFETY: pointers are behind SendPtr; L is a name only.
 unsafe impl<T: Sync, L> Sync for ChannelContribution<'_, T, L> {}
 
+/// A band, where it or its copy begins, and the rows of one that comes later.
+struct SourceBand<T> {
+    item: RowBand,
+    x: *const T,
+    later: NextRows,
+}
+
 impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
     fn new(c: &'a Correlate<'a, T>, first: usize, channels: usize) -> Self {
         let g = c.g;
@@ -244,35 +251,38 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         scratch::with(len + run, |buffer: &mut [T]| {
             let (copy, sums) = buffer.split_at_mut(len);
             let mut pace = Pace::new();
-            for i in items {
+            for i in items.clone() {
                 let item = self.bands.item(g, i);
-                let mut x = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
+                let source = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
+                let mut x = source.wrapping_add(self.bands.origin(g, item));
                 if self.bands.copied {
                     // SAFETY: the item and the channels are inside the source.
-                    unsafe { band(g, &self.bands, item, x, self.channels, copy) }
+                    unsafe { band(g, &self.bands, item, source, self.channels, copy) }
                     x = copy.as_ptr();
-                } else {
-                    x = x.wrapping_add(self.bands.origin(g, item));
                 }
+                // After this task's last one come those that other threads are at.
+                let later = if i + 1 < items.end { i + 1 } else { i + 1 + (pool::num_threads() - 1) * items.len() };
+                let mut now = SourceBand { item, x, later: self.bands.rows_ahead(g, later, source, self.channels) };
                 for p in panels.clone() {
                     let w = packed.0.wrapping_add((p - panels.start) * size).cast_const();
-                    self.points(item, x, p, w, sums, &mut pace);
+                    self.points(&mut now, p, w, sums, &mut pace);
                 }
             }
         });
     }
 
     /// All points of a band for one panel.
-    fn points(&self, item: RowBand, x: *const T, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
-        let count = item.rows * item.columns;
+    fn points(&self, band: &mut SourceBand<T>, panel: usize, w: *const T, sums: &mut [T], pace: &mut Pace) {
+        let count = band.item.rows * band.item.columns;
         for q in (0..count).step_by(RUN) {
             pace.step(RUN * self.taps.len());
-            self.block(item, x, panel, w, q..count.min(q + RUN), sums);
+            self.block(band, panel, w, q..count.min(q + RUN), sums);
         }
     }
 
     /// The points `q` of a band: their sums, then the store.
-    fn block(&self, item: RowBand, x: *const T, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
+    fn block(&self, band: &mut SourceBand<T>, panel: usize, w: *const T, q: Range<usize>, sums: &mut [T]) {
+        let SourceBand { item, x, .. } = *band;
         let (vectors, lane) = self.panel(panel);
         let width = vectors * L::N;
         let lanes = (self.c.g.lanes - lane).min(width);
@@ -296,10 +306,9 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         match self.order {
             // SAFETY: the tables stay inside the band, the panel has a row for each tap, `out` one for each point.
             PanelOrder::Row => unsafe {
-                match self.is_whole(item) {
-                    true => L::enter(TilesAhead(tiles, &mut self.ahead(item, lane, lanes, &q))),
-                    false => L::enter(tiles),
-                }
+                let mut ahead = [self.ahead(item, lane, lanes, &q), band.later];
+                L::enter(TilesAhead(tiles, &mut ahead));
+                band.later = ahead[1];
             },
             PanelOrder::Column => {
                 out.chunks_exact_mut(width).take(q.len()).for_each(|row| row.copy_from_slice(&init[..width]));
@@ -343,14 +352,14 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
         h.stride == 1 && w.stride == 1 && w.points == w.target && item.columns == w.points
     }
 
-    /// Where the sums of points `q` will be stored in rows: one half of the channels, and the other.
-    fn ahead(&self, item: RowBand, lane: usize, lanes: usize, q: &Range<usize>) -> [NextRows; 2] {
+    /// Where the sums of points `q` will be stored, if that is in rows.
+    fn ahead(&self, item: RowBand, lane: usize, lanes: usize, q: &Range<usize>) -> NextRows {
         let g = self.c.g;
+        if !self.is_whole(item) {
+            return NextRows::nothing(self.c.x.0.cast_const().cast());
+        }
         let first = lane * g.y.channel + item.target(g, q.start / item.columns, q.start % item.columns);
-        [(0, lanes.div_ceil(2)), (lanes / 2, lanes - lanes / 2)].map(|(from, rows)| {
-            let at = self.c.y.0.wrapping_add(first + from * g.y.channel);
-            NextRows::new(at.cast_const(), g.y.channel, rows, q.len())
-        })
+        NextRows::new(self.c.y.0.wrapping_add(first).cast_const(), g.y.channel, lanes, q.len())
     }
 
     fn store(&self, item: RowBand, lane: usize, lanes: usize, width: usize, q: Range<usize>, rows: &mut [T]) {

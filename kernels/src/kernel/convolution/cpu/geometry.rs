@@ -5,6 +5,7 @@
 
 use super::{ChannelOrder, Conv};
 use crate::array::scratch::Scratch;
+use crate::gemm::tile::NextRows;
 
 /// One spatial axis.
 #[derive(Clone, Debug)]
@@ -217,6 +218,11 @@ impl Geometry {
         self.batch * self.lanes * self.channels * self.taps() * points
     }
 
+    /// Whether no point reads padding.
+    pub fn reads_inside(&self) -> bool {
+        self.axes.iter().all(SpatialAxis::inside)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.batch == 0 || self.lanes == 0 || self.axes.iter().any(|a| a.points == 0)
     }
@@ -278,7 +284,7 @@ impl Bands {
     pub fn new(g: &Geometry, channels: usize, source: usize, points: usize) -> Self {
         let copied = Bands::copied(g, channels, source, points);
         let near = g.layout == ChannelOrder::ChannelLast || g.channels * g.x.channel <= 1 << 16;
-        if near && g.axes.iter().all(SpatialAxis::inside) {
+        if near && g.reads_inside() {
             return Bands { copied: false, channel: g.x.channel, at: g.x.at, len: 0, ..copied };
         }
         copied
@@ -351,6 +357,20 @@ impl Bands {
             column,
             columns: self.columns.min(w.points - column),
         }
+    }
+
+    /// What tiles bring into the cache for the band `i`, where images' channels come first: the rows of its first slice, from `x` on.
+    pub fn rows_ahead<T>(&self, g: &Geometry, i: usize, x: *const T, channels: usize) -> NextRows {
+        if i >= self.items(g) || g.layout != ChannelOrder::ChannelFirst {
+            return NextRows::nothing(x.cast());
+        }
+        let (it, [_, h, w]) = (self.item(g, i), &g.axes);
+        let begin = |axis: usize, point: usize| {
+            (point * g.axes[axis].step).saturating_add_signed(g.axes[axis].lowest()) * g.x.at[axis]
+        };
+        let first = it.sample * g.x.sample + begin(0, it.slice) + begin(1, it.first) + begin(2, it.column);
+        let n = (h.extent(it.rows) - 1) * g.x.at[1] + w.extent(it.columns);
+        NextRows::new(x.wrapping_add(first), g.x.channel, channels, n)
     }
 
     /// The band's origin in x, for bands that are read in place.
