@@ -2,7 +2,7 @@
 //! the weights into panels, or their gradient out of these, would take longer than all sums.
 
 use super::geometry::Geometry;
-use super::{ChannelOrder, Conv};
+use super::{ChannelOrder, Conv, strided};
 use crate::array::{Output, scratch};
 use crate::dtype::Real;
 use crate::gemm::{Mat, MatMut, matmul};
@@ -45,8 +45,8 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
     let points = points(c);
     let all = c.batch * points;
     let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
-    // Of many images without strides, bands are as fast or faster.
-    let may = all <= POINTS || c.stride != [1; 3];
+    // Of many images without strides, bands are as fast or faster; gathered points of a kernel of one are faster.
+    let may = all <= POINTS || c.stride != [1; 3] && !strided::suits(c);
     may && c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
         let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
         let points = tuned::COLUMNS_SIDES.map(|n| n * n);

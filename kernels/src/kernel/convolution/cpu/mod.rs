@@ -13,6 +13,7 @@ pub(super) mod loops;
 mod pack;
 mod planes;
 mod pointwise;
+mod strided;
 mod weight;
 
 #[cfg(feature = "emulate")]
@@ -121,11 +122,15 @@ impl Conv {
         };
         let over = if self.goes_over() { self.images_over() * (self.output_len() / self.batch.max(1)) } else { 0 };
         let over = scratch::counted(over * size_of::<T>());
+        if pointwise::suits(self) {
+            return [0, pointwise::weight_scratch::<T>(self).max(over)];
+        }
         let columns = |suits: bool| suits.then(|| columns::scratch::<T>(self));
         let [made, data, weight] =
             [columns::suits(self), columns::suits_data(self), columns::suits_weight(self)].map(columns);
-        if pointwise::suits(self) {
-            return [made.unwrap_or(0), pointwise::weight_scratch::<T>(self).max(over)];
+        if strided::suits(self) {
+            let [forward, backward] = strided::scratch::<T>(self);
+            return [forward, backward.max(data.unwrap_or(0)).max(over)];
         }
         let each_phase = || Geometry::data(self).iter().filter(|g| !g.is_empty()).map(correlate).max().unwrap_or(0);
         let data = data.unwrap_or_else(each_phase) + over;
@@ -178,12 +183,16 @@ impl Conv {
             unsafe { Depthwise { c: self, g: &g, pass: Pass::Forward, x: from, w: with, y: to, bias }.run() }
             return false;
         }
-        if columns::suits(self) {
-            columns::forward(self, x, w.all, bias, y);
+        if strided::suits(self) {
+            strided::forward(self, x, w.all, bias, y);
             return false;
         }
         if pointwise::suits(self) {
             pointwise::forward(self, x, w.all, bias, y);
+            return false;
+        }
+        if columns::suits(self) {
+            columns::forward(self, x, w.all, bias, y);
             return false;
         }
         for i in 0..self.group {
@@ -209,6 +218,9 @@ impl Conv {
         let is_plain = !planes::suits(self) && !Depthwise::<T>::suits(self) && !pointwise::suits(self);
         if is_plain && columns::suits_data(self) {
             return columns::data(self, gy, w, gx, output);
+        }
+        if is_plain && strided::suits(self) {
+            return strided::data(self, gy, w, gx, output);
         }
         if pointwise::suits(self) {
             return pointwise::data(self, gy, w, gx, output);
@@ -278,6 +290,9 @@ impl Conv {
         }
         if pointwise::suits(self) {
             return pointwise::weight(self, all_gy, all_x, all_gw, output);
+        }
+        if strided::suits(self) {
+            return strided::weight(self, all_gy, all_x, all_gw, output);
         }
         let fast = winograd::weight::<T>(self);
         if fast.is_none() && columns::suits_weight(self) {

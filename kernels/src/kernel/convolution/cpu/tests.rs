@@ -132,6 +132,18 @@ fn plain_layers() {
     ]);
 }
 
+unit_test!(one_point_with_strides);
+fn one_point_with_strides() {
+    cases(&[
+        (3, 2, 6, 10, [1, 9, 11], ONE, [1, 2, 2], NO, ONE),
+        (2, 1, 5, 3, [5, 6, 8], ONE, [2, 1, 3], NO, ONE),
+        (2, 1, 3, 17, [4, 7, 5], ONE, [3, 2, 1], NO, [1, 2, 3]),
+        (5, 1, 4, 2, [1, 2, 2], ONE, [1, 4, 4], NO, ONE),
+        // More points than are gathered at a time.
+        (3, 1, 64, 2, [1, 95, 96], ONE, [1, 2, 2], NO, ONE),
+    ]);
+}
+
 unit_test!(strides_pads_dilations_and_groups);
 fn strides_pads_dilations_and_groups() {
     let range = |a: usize, b: usize| a..=b;
