@@ -24,11 +24,11 @@ pub(super) fn suits(c: &Conv) -> bool {
 }
 
 /// Whether the gradient of x is. Where no phase meets padding, bands are not copied, and sums with padding left out: of many images they
-/// are faster then, but for the smallest.
+/// are faster then, but for the smallest; so are gathered points of kernels of one.
 pub(super) fn suits_data(c: &Conv) -> bool {
     let points = points(c);
     let in_place = || points >= DATA_POINTS && Geometry::data(c).iter().all(Geometry::reads_inside);
-    pays(c, tuned::get().columns(1)) && (c.batch * points <= POINTS || !in_place())
+    pays(c, tuned::get().columns(1)) && (c.batch * points <= POINTS || !strided::suits(c) && !in_place())
 }
 
 /// Whether the gradient of w is.
@@ -45,8 +45,8 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
     let points = points(c);
     let all = c.batch * points;
     let (percents, at) = if all <= POINTS { (few, all) } else { (many, points) };
-    // Of many images without strides, bands are as fast or faster; gathered points of a kernel of one are faster.
-    let may = all <= POINTS || c.stride != [1; 3] && !strided::suits(c);
+    // Of many images without strides, bands are as fast or faster.
+    let may = all <= POINTS || c.stride != [1; 3];
     may && c.layout == ChannelOrder::ChannelFirst && (1..=POINTS).contains(&at) && all > 0 && {
         let weights = tuned::COLUMNS_CHANNELS.map(|n| n * n * 9);
         let points = tuned::COLUMNS_SIDES.map(|n| n * n);
@@ -56,13 +56,7 @@ fn pays(c: &Conv, [few, many]: [&Percents; 2]) -> bool {
 
 /// The convolutions of some images each, and their numbers in x and in y.
 fn parts(c: &Conv) -> impl Iterator<Item = (Conv, Range<usize>, Range<usize>)> {
-    let each = (POINTS / points(c).max(1)).clamp(1, c.batch);
-    let [read, made] = [c.input_len(), c.output_len()].map(|n| n / c.batch);
-    (0..c.batch).step_by(each).map(move |first| {
-        let batch = each.min(c.batch - first);
-        let range = |n: usize| first * n..(first + batch) * n;
-        (Conv { batch, ..c.clone() }, range(read), range(made))
-    })
+    c.in_parts((POINTS / points(c).max(1)).clamp(1, c.batch))
 }
 
 /// The sizes of one group.

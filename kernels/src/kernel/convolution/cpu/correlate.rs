@@ -2,7 +2,7 @@
 
 use super::few::{self, FewChannels, FewScratch};
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
-use super::pack::{Move, PackingMode, PanelRow, WeightPanel, band, panel_rows};
+use super::pack::{Move, PackingMode, PanelRow, WeightPanel, panel_rows, placed};
 use crate::array::scratch::{self, Scratch};
 use crate::array::{Data, FormElements, FormName, Output};
 use crate::dtype::Real;
@@ -254,12 +254,8 @@ impl<'a, T: Real, L: Lanes<T>> ChannelContribution<'a, T, L> {
             for i in items.clone() {
                 let item = self.bands.item(g, i);
                 let source = self.c.x.0.wrapping_add(self.first * g.x.channel).cast_const();
-                let mut x = source.wrapping_add(self.bands.origin(g, item));
-                if self.bands.copied {
-                    // SAFETY: the item and the channels are inside the source.
-                    unsafe { band(g, &self.bands, item, source, self.channels, copy) }
-                    x = copy.as_ptr();
-                }
+                // SAFETY: the item and the channels are inside the source.
+                let x = unsafe { placed(g, &self.bands, item, source, self.channels, copy) };
                 // After this task's last one come those that other threads are at.
                 let later = if i + 1 < items.end { i + 1 } else { i + 1 + (pool::num_threads() - 1) * items.len() };
                 let mut now = SourceBand { item, x, later: self.bands.rows_ahead(g, later, source, self.channels) };

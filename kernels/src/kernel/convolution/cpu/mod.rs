@@ -33,6 +33,7 @@ use depthwise::{Depthwise, Pass};
 use geometry::Geometry;
 use planes::DepthwisePlanes;
 use std::cell::Cell;
+use std::ops::Range;
 use weight::GroupWeightGradient;
 
 /// Elements of gradients that are copied at a time where one is written over another.
@@ -108,6 +109,16 @@ impl Conv {
 
     pub fn output_len(&self) -> usize {
         self.batch * self.out_channels * self.output().iter().product::<usize>()
+    }
+
+    /// The convolutions of `each` images at most, and their numbers in x and in y.
+    fn in_parts(&self, each: usize) -> impl Iterator<Item = (Conv, Range<usize>, Range<usize>)> {
+        let [read, made] = [self.input_len(), self.output_len()].map(|n| n / self.batch.max(1));
+        (0..self.batch).step_by(each).map(move |first| {
+            let batch = each.min(self.batch - first);
+            let range = |n: usize| first * n..(first + batch) * n;
+            (Conv { batch, ..self.clone() }, range(read), range(made))
+        })
     }
 
     /// Bytes of the large buffers that forward works in, and backward for all gradients.

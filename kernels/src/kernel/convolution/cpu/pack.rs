@@ -35,6 +35,26 @@ pub(super) unsafe fn band<T: Real>(g: &Geometry, b: &Bands, it: RowBand, x: *con
     }
 }
 
+/// Where the band `it` is read: in `x`, or as a copy.
+///
+/// # Safety
+/// As [`band`].
+pub(super) unsafe fn placed<T: Real>(
+    g: &Geometry,
+    b: &Bands,
+    it: RowBand,
+    x: *const T,
+    channels: usize,
+    copy: &mut [T],
+) -> *const T {
+    if !b.copied {
+        return x.wrapping_add(b.origin(g, it));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { band(g, b, it, x, channels, copy) }
+    copy.as_ptr()
+}
+
 /// One source row from the first tap's column of point `first` on, `channels` numbers of every `each`.
 #[inline]
 unsafe fn padded_row<T: Real>(g: &Geometry, x: *const T, first: usize, channels: usize, each: usize, out: &mut [T]) {

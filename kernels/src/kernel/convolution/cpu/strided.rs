@@ -5,6 +5,7 @@ use super::{ChannelOrder, Conv, pointwise};
 use crate::array::{Output, scratch};
 use crate::dtype::Real;
 use crate::pool::tasks;
+use std::ops::Range;
 
 /// Numbers that are gathered at a time: they stay in the second-level cache.
 const PART: usize = 1 << 18;
@@ -17,27 +18,14 @@ pub(super) fn suits(c: &Conv) -> bool {
     is_one && c.layout == ChannelOrder::ChannelFirst && c.output_len() > 0
 }
 
-/// Some images: the kernel of their gathered points, and where x and y of the first one begin.
-struct GatheredImages {
-    c: Conv,
-    x: usize,
-    y: usize,
+/// The kernel of the points that are read.
+fn gathered(c: &Conv) -> Conv {
+    Conv { input: c.output(), stride: [1; 3], ..c.clone() }
 }
 
-impl GatheredImages {
-    fn each(c: &Conv) -> impl Iterator<Item = GatheredImages> {
-        let one = Conv { input: c.output(), stride: [1; 3], ..c.clone() };
-        let each = (PART * c.batch / one.input_len().max(1)).clamp(1, c.batch);
-        let [x, y] = [c.input_len(), c.output_len()].map(|n| n / c.batch);
-        (0..c.batch).step_by(each).map(move |first| {
-            let c = Conv { batch: each.min(one.batch - first), ..one.clone() };
-            GatheredImages { c, x: first * x, y: first * y }
-        })
-    }
-
-    fn of_y(&self) -> std::ops::Range<usize> {
-        self.y..self.y + self.c.output_len()
-    }
+/// The convolutions of some images each, and their numbers in x and in y.
+fn parts(c: &Conv) -> impl Iterator<Item = (Conv, Range<usize>, Range<usize>)> {
+    c.in_parts((PART * c.batch / gathered(c).input_len().max(1)).clamp(1, c.batch))
 }
 
 /// Channels of a task, and numbers of one in x, among gathered points, and of a row of these.
@@ -52,7 +40,7 @@ fn rows(c: &Conv) -> impl Iterator<Item = usize> {
     (0..slices * rows).map(move |i| (i / rows * stride[0] * high + i % rows * stride[1]) * wide)
 }
 
-/// The points of x, which begins with the first of some images.
+/// The points of x.
 fn gather<T: Real>(c: &Conv, x: &[T], to: &mut [T]) {
     let ([each, image, points, wide], step) = (sizes(c), c.stride[2]);
     tasks::parts(to, each * points, |task, to| {
@@ -73,7 +61,7 @@ fn gather<T: Real>(c: &Conv, x: &[T], to: &mut [T]) {
     });
 }
 
-/// Puts gradients of gathered points into that of x, which begins with the first of some images.
+/// Puts gradients of gathered points into that of x.
 fn scatter<T: Real>(c: &Conv, from: &[T], x: &mut [T], output: Output) {
     let ([each, image, points, wide], step) = (sizes(c), c.stride[2]);
     tasks::parts(x, each * image, |task, x| {
@@ -90,39 +78,41 @@ fn scatter<T: Real>(c: &Conv, from: &[T], x: &mut [T], output: Output) {
 
 /// Bytes of the large buffers that forward works in, and backward.
 pub(super) fn scratch<T: Real>(c: &Conv) -> [usize; 2] {
-    let part = GatheredImages::each(c).next().map_or_else(|| c.clone(), |part| part.c);
-    let gathered = scratch::counted(part.input_len() * size_of::<T>());
-    [gathered, gathered + pointwise::weight_scratch::<T>(&part)]
+    let part = gathered(&parts(c).next().map_or_else(|| c.clone(), |part| part.0));
+    let bytes = scratch::counted(part.input_len() * size_of::<T>());
+    [bytes, bytes + pointwise::weight_scratch::<T>(&part)]
 }
 
 /// y = x * w + bias, of slices that have the sizes.
 pub(super) fn forward<T: Real>(c: &Conv, x: &[T], w: &[T], bias: Option<&[T]>, y: &mut [T]) {
-    for part in GatheredImages::each(c) {
-        scratch::with(part.c.input_len(), |room: &mut [T]| {
-            gather(c, &x[part.x..], room);
-            pointwise::forward(&part.c, room, w, bias, &mut y[part.of_y()]);
+    for (c, of_x, of_y) in parts(c) {
+        let one = gathered(&c);
+        scratch::with(one.input_len(), |room: &mut [T]| {
+            gather(&c, &x[of_x], room);
+            pointwise::forward(&one, room, w, bias, &mut y[of_y]);
         });
     }
 }
 
 /// The gradient of x from that of y.
 pub(super) fn data<T: Real>(c: &Conv, gy: &[T], w: &[T], gx: &mut [T], output: Output) {
-    for part in GatheredImages::each(c) {
-        let images = part.x..part.x + c.input_len() / c.batch * part.c.batch;
-        scratch::with(part.c.input_len(), |room: &mut [T]| {
-            pointwise::data(&part.c, &gy[part.of_y()], w, room, Output::Write);
-            scatter(c, room, &mut gx[images], output);
+    for (c, of_x, of_y) in parts(c) {
+        let one = gathered(&c);
+        scratch::with(one.input_len(), |room: &mut [T]| {
+            pointwise::data(&one, &gy[of_y], w, room, Output::Write);
+            scatter(&c, room, &mut gx[of_x], output);
         });
     }
 }
 
 /// The gradient of w from that of y.
 pub(super) fn weight<T: Real>(c: &Conv, gy: &[T], x: &[T], gw: &mut [T], output: Output) {
-    for part in GatheredImages::each(c) {
-        scratch::with(part.c.input_len(), |room: &mut [T]| {
-            gather(c, &x[part.x..], room);
-            let output = if part.x > 0 { Output::Accumulate } else { output };
-            pointwise::weight(&part.c, &gy[part.of_y()], room, gw, output);
+    for (i, (c, of_x, of_y)) in parts(c).enumerate() {
+        let one = gathered(&c);
+        scratch::with(one.input_len(), |room: &mut [T]| {
+            gather(&c, &x[of_x], room);
+            let output = if i > 0 { Output::Accumulate } else { output };
+            pointwise::weight(&one, &gy[of_y], room, gw, output);
         });
     }
 }

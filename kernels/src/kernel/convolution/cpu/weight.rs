@@ -1,7 +1,7 @@
 //! The weight gradient: for each tap and channel, the sum over points of source times output gradient.
 
 use super::geometry::{Bands, Geometry, PanelOrder, RowBand};
-use super::pack::{Move, PackingMode, band};
+use super::pack::{Move, PackingMode, placed};
 use crate::array::Output;
 use crate::array::scratch::{self, Scratch};
 use crate::dtype::Real;
@@ -162,14 +162,9 @@ impl<'a, T: Real, L: Lanes<T>> Panels<'a, T, L> {
             for i in items {
                 pace.step(self.points.len() * taps.len());
                 let item = self.bands.item(g, i);
-                let mut x = self.a.x.0.wrapping_add(p.channel * g.x.channel).cast_const();
-                if self.bands.copied {
-                    // SAFETY: the item and the channels are inside the source.
-                    unsafe { band(g, &self.bands, item, x, p.channels, copy) }
-                    x = copy.as_ptr();
-                } else {
-                    x = x.wrapping_add(self.bands.origin(g, item));
-                }
+                let source = self.a.x.0.wrapping_add(p.channel * g.x.channel).cast_const();
+                // SAFETY: the item and the channels are inside the source.
+                let x = unsafe { placed(g, &self.bands, item, source, p.channels, copy) };
                 self.gather(p, item, rows);
                 self.add(p, item, x, &taps, rows, sums);
             }
