@@ -280,11 +280,14 @@ impl<T: Real> GemmProduct<T> {
             // SAFETY: the piece lies within the product; each task has its own sums.
             unsafe { if is_thin { thin::run(p.oriented(), Output::Write, false) } else { p.serial(Output::Write) } }
         });
-        for e in 0..area {
-            let total = (0..parts).map(|t| sums[t * area + e]).fold(T::ZERO, |s, v| s + v);
-            let (i, j) = ((e / self.n) as isize, (e % self.n) as isize);
+        let (total, others) = sums.split_at_mut(area);
+        for part in others.chunks_exact(area) {
+            total.iter_mut().zip(part).for_each(|(total, &v)| *total = *total + v);
+        }
+        for (i, row) in total.chunks_exact(self.n).enumerate() {
+            let to = self.c.data.wrapping_offset(i as isize * self.c.rs);
             // SAFETY: row i and column j are in C.
-            unsafe { store(self.c.data.offset(i * self.c.rs + j * self.c.cs), total, output) }
+            row.iter().enumerate().for_each(|(j, &v)| unsafe { store(to.offset(j as isize * self.c.cs), v, output) });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::tanh_pieces::{BEFORE, BITS, END, PIECES};
 use super::vector::{F32Vector, Op1, Op2, Vector, applies, comparisons, intrinsics, maps, operators};
 
 #[derive(Clone, Copy)]
@@ -194,6 +195,38 @@ impl F32Vector for F32x16 {
     #[inline(always)]
     fn round_bf16(self) -> Self {
         self.map(super::convert::round_bf16)
+    }
+    intrinsics! {
+        rough_inverse() = _mm512_rcp14_ps;
+    }
+    /// 1 ULP: half the time of the common formula.
+    #[inline(always)]
+    fn tanh(self) -> Self {
+        let a = Self::splat(END).min(self.abs());
+        // SAFETY: as above.
+        let piece = unsafe {
+            let above = _mm512_sub_epi32(_mm512_castps_si512(a.0), _mm512_set1_epi32(BEFORE));
+            _mm512_srli_epi32::<BITS>(_mm512_max_epi32(above, _mm512_setzero_si512()))
+        };
+        let (y, mut k) = (a - Self::of_piece(piece, 0), PIECES.len() - 1);
+        let mut sum = Self::of_piece(piece, k);
+        while k > 1 {
+            k -= 1;
+            sum = sum.fma(y, Self::of_piece(piece, k));
+        }
+        sum.copysign(self)
+    }
+}
+
+impl F32x16 {
+    /// Row `k` of `PIECES` at each lane's piece.
+    #[inline(always)]
+    fn of_piece(piece: __m512i, k: usize) -> Self {
+        // SAFETY: see `vector`'s first lines: this CPU has the features; both halves of a row are vectors.
+        unsafe {
+            let (low, high) = (_mm512_loadu_ps(PIECES[k].as_ptr()), _mm512_loadu_ps(PIECES[k].as_ptr().add(16)));
+            Self(_mm512_permutex2var_ps(low, piece, high))
+        }
     }
 }
 

@@ -80,7 +80,7 @@ pub fn log1p<V: F32Vector>(x: V) -> V {
     V::select(x.eq(V::splat(0.0)), x, log_parts(f, e))
 }
 
-/// The hyperbolic tangent, 2 ULP.
+/// The hyperbolic tangent, 2 ULP, where a vector type has no better way.
 #[inline(always)]
 pub fn tanh<V: F32Vector>(x: V) -> V {
     let (a, one) = (x.abs(), V::splat(1.0));
@@ -100,10 +100,12 @@ pub fn sigmoid<V: F32Vector>(x: V) -> V {
     let one = V::splat(1.0);
     let e = exp(-x.abs());
     let sum = one + e;
-    let y = V::select(x.lt(V::splat(0.0)), e, one) / sum;
-    // What the sum lost matters for negative x, where y (1 - y) is y / sum; elsewhere this is too small to harm.
-    let lost = e - (sum - one);
-    (lost * -y).fma(one - y, y)
+    let above = V::select(x.lt(V::splat(0.0)), e, one);
+    let inverse = sum.rough_inverse();
+    let y = above * inverse;
+    // What is left of the numerator, by the sum and what that lost.
+    let left = (-y).fma(e - (sum - one), (-y).fma(sum, above));
+    left.fma(inverse, y)
 }
 
 /// The error function, 2 ULP.

@@ -95,7 +95,7 @@ mathematical! {
     Tan(x) = math::mend_huge(x, via_wide!(wide::tan, x), f64::tan), f64::tan;
     Sinh(x) = via_wide!(wide::sinh, x), f64::sinh;
     Cosh(x) = via_wide!(wide::cosh, x), f64::cosh;
-    Tanh(x) = math::tanh(x), f64::tanh;
+    Tanh(x) = x.tanh(), f64::tanh;
     Asin(x) = via_wide!(wide::asin, x), f64::asin;
     Acos(x) = via_wide!(wide::acos, x), f64::acos;
     Atan(x) = via_wide!(wide::atan, x), f64::atan;

@@ -124,6 +124,15 @@ pub trait F32Vector: Vector<E = f32> {
     fn bit_xor(self, o: Self) -> Self;
     fn round_f16(self) -> Self;
     fn round_bf16(self) -> Self;
+    /// 1 / self for numbers from 1 to 2, off by 2^-14 of it at most.
+    #[inline(always)]
+    fn rough_inverse(self) -> Self {
+        Self::splat(1.0) / self
+    }
+    #[inline(always)]
+    fn tanh(self) -> Self {
+        super::math::tanh(self)
+    }
 }
 
 /// The arithmetic operators of a vector type, by the names of its intrinsics.
