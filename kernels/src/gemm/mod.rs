@@ -282,7 +282,7 @@ impl<T: Real> GemmProduct<T> {
         });
         let (total, others) = sums.split_at_mut(area);
         for part in others.chunks_exact(area) {
-            total.iter_mut().zip(part).for_each(|(total, &v)| *total = *total + v);
+            total.iter_mut().zip(part).for_each(|(total, &v)| *total += v);
         }
         for (i, row) in total.chunks_exact(self.n).enumerate() {
             let to = self.c.data.wrapping_offset(i as isize * self.c.rs);

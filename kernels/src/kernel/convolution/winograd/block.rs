@@ -1,5 +1,6 @@
 //! A block of tiles: transform of the inputs, products, transform of the outputs.
 
+use super::few::{self, FewTiles};
 use super::rows::FreshRows;
 use super::strip::{Plane, TileRow, scatter};
 use super::*;
@@ -8,14 +9,13 @@ use crate::gemm::tile::Tiles;
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
-const SUMMED: usize = 256;
+pub(super) const SUMMED: usize = 256;
 
 /// Where a task's buffers lie: transformed inputs, sums, a strip of channels, zeros; lengths in numbers.
 pub(super) struct Room {
     /// Tiles of a block.
     pub tiles: usize,
-    /// Numbers between the transformed tiles: channels, and a vector so that they do not share cache sets.
-    pub stride: usize,
+    /// Transformed: `v[vector of channels][point][tile][lane]`, so that what is read together lies together.
     pub inputs: usize,
     pub sums: usize,
     pub strip: usize,
@@ -24,8 +24,8 @@ pub(super) struct Room {
 
 impl Room {
     pub fn new<L: Lanes<f32>>(s: &WinogradSizes) -> Room {
-        let stride = s.channels.next_multiple_of(L::N) + L::N;
-        let fit = INPUTS / (AREA * stride * size_of::<f32>());
+        let channels = s.channels.next_multiple_of(L::N);
+        let fit = INPUTS / (AREA * channels * size_of::<f32>());
         let all = s.tiles()[2];
         let blocks = if by_panels(s) { 1 } else { all.div_ceil(fit.max(TILES)).max(1) };
         let tiles = all.div_ceil(blocks).next_multiple_of(L::ROWS).min(all.max(1));
@@ -33,8 +33,7 @@ impl Room {
         let line = scratch::line::<f32>;
         Room {
             tiles,
-            stride,
-            inputs: line(AREA * tiles * stride),
+            inputs: line(AREA * tiles * channels),
             sums: line(AREA * tiles * 2 * L::N),
             strip: line(SIDE * columns * L::N),
             zeros: line(2 * L::N),
@@ -54,7 +53,12 @@ pub(super) fn by_panels(s: &WinogradSizes) -> bool {
 
 /// Channels whose weights are transformed at a time for few tiles: of the order of the numbers of the sums, so that both stay near.
 fn parts_of_few(s: &WinogradSizes) -> usize {
-    (s.tiles()[2] * 2).clamp(16, SUMMED).min(s.channels)
+    (s.tiles()[2] * 2).clamp(16, 128).min(s.channels)
+}
+
+/// Numbers that a panel's sums are made in.
+fn panel_work<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
+    if few::pays::<L>(s) { few::work::<L>(s) } else { AREA * weight_step::<L>(parts_of_few(s)) }
 }
 
 /// Bytes of the large buffers that a run works in.
@@ -62,8 +66,7 @@ pub(super) fn bytes<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
     let (room, threads) = (Room::new::<L>(s), pool::num_threads());
     let bytes = |n: usize| scratch::counted(n * size_of::<f32>());
     if by_panels(s) {
-        let weights = AREA * weight_step::<L>(parts_of_few(s));
-        return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(weights + room.work());
+        return bytes(room.inputs) + threads.min(panels::<L>(s)) * bytes(panel_work::<L>(s) + room.work());
     }
     bytes(panels::<L>(s) * panel_len::<L>(s)) + threads.min(count(s, &room)) * bytes(room.inputs + room.work())
 }
@@ -75,9 +78,10 @@ fn count(s: &WinogradSizes, room: &Room) -> usize {
 
 pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     let room = Room::new::<L>(&c.s);
-    let off: Vec<isize> = (0..c.s.channels as isize).collect();
-    let lane: Vec<isize> = (0..room.tiles).map(|t| (t * room.stride) as isize).collect();
-    let block = |first: usize, v: SendPtr<f32>, work: &mut [f32], stage: Stage| {
+    let off: Vec<isize> =
+        (0..c.s.channels).map(|c| (c / L::N * AREA * room.tiles * L::N + c % L::N) as isize).collect();
+    let lane: Vec<isize> = (0..room.tiles).map(|t| (t * L::N) as isize).collect();
+    let block = |first: usize, v: SendPtr<f32>, work: &mut [f32], stage: Stage<'_>| {
         let tiles = room.tiles.min(c.s.tiles()[2] - first);
         let (m, rest) = work.split_at_mut(room.sums);
         let (strip, zeros) = rest.split_at_mut(room.strip);
@@ -94,10 +98,10 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
                 scratch::with(room.work(), |work: &mut [f32]| block(0, v, work, Stage::Inputs(i * L::N)));
             });
             pool::run(panels, &|p| {
-                let weights = AREA * weight_step::<L>(parts_of_few(&c.s));
-                scratch::with(weights + room.work(), |work: &mut [f32]| {
-                    let (u, work) = work.split_at_mut(weights);
-                    block(0, v, work, Stage::Panel(p, SendPtr(u.as_mut_ptr())));
+                let of_panel = panel_work::<L>(&c.s);
+                scratch::with(of_panel + room.work(), |work: &mut [f32]| {
+                    let (of_panel, work) = work.split_at_mut(of_panel);
+                    block(0, v, work, Stage::Panel(p, of_panel));
                 });
             });
         });
@@ -117,33 +121,32 @@ pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     });
 }
 
-struct TileBlock<'a> {
-    c: &'a Winograd<'a>,
+pub(super) struct TileBlock<'a> {
+    pub c: &'a Winograd<'a>,
     room: &'a Room,
     off: &'a [isize],
     /// One for each tile.
-    lane: &'a [isize],
+    pub lane: &'a [isize],
     /// The number of the first tile.
     first: usize,
-    /// The transformed inputs.
-    v: SendPtr<f32>,
-    m: &'a mut [f32],
+    /// The transformed inputs; the sums, `m[point][tile][lane]`.
+    pub v: SendPtr<f32>,
+    pub m: &'a mut [f32],
     strip: &'a mut [f32],
     zeros: &'a [f32],
 }
 
 /// What is to be done to a block: all of it, with all weights; the inputs of a vector of channels from one on; or the results of
-/// one panel, with room for weights of some channels.
-#[derive(Clone, Copy)]
-enum Stage {
+/// one panel, with room for weights.
+enum Stage<'a> {
     All(SendPtr<f32>),
     Inputs(usize),
-    Panel(usize, SendPtr<f32>),
+    Panel(usize, &'a mut [f32]),
 }
 
 struct BlockJob<'a> {
     block: TileBlock<'a>,
-    stage: Stage,
+    stage: Stage<'a>,
 }
 
 impl WithLanes<f32> for BlockJob<'_> {
@@ -154,8 +157,12 @@ impl WithLanes<f32> for BlockJob<'_> {
         unsafe {
             match self.stage {
                 Stage::Inputs(first) => L::enter(ChannelInputs { block: &mut self.block, first }),
-                Stage::Panel(p, u) => {
-                    let each = parts_of_few(s);
+                Stage::Panel(p, work) if few::pays::<L>(s) => {
+                    L::enter(FewTiles { block: &mut self.block, p, work });
+                    L::enter(PanelResults { block: &mut self.block, p });
+                }
+                Stage::Panel(p, work) => {
+                    let (u, each) = (SendPtr(work.as_mut_ptr()), parts_of_few(s));
                     for first in (0..s.channels).step_by(each) {
                         let channels = first..s.channels.min(first + each);
                         let c = self.block.c;
@@ -259,7 +266,8 @@ impl TileBlock<'_> {
     /// The transformed inputs of a vector's worth of channels.
     #[inline(always)]
     unsafe fn inputs<L: Lanes<f32>>(&mut self, first: usize) {
-        let (source, step) = (Plane::inputs(&self.c.s, self.c.x), self.room.tiles * self.room.stride);
+        let (source, step) = (Plane::inputs(&self.c.s, self.c.x), self.room.tiles * L::N);
+        let v = self.v.add(first * AREA * self.room.tiles);
         let mut row = self.row(0);
         while row.tiles > 0 {
             let line = (row.tiles * OUT + SIDE - OUT) * L::N;
@@ -267,7 +275,7 @@ impl TileBlock<'_> {
             unsafe {
                 source.load::<L>(row, SIDE, first, self.strip);
                 for t in 0..row.tiles {
-                    let to = self.v.add((row.index + t) * self.room.stride + first).0;
+                    let to = v.add((row.index + t) * L::N).0;
                     transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, step);
                 }
             }
@@ -294,7 +302,7 @@ impl TileBlock<'_> {
             let is_first = channels.start == 0;
             let (init, init_stride) = if is_first { (self.zeros.as_ptr(), 0) } else { (out.cast_const(), wide) };
             let tiles = Tiles {
-                x: self.v.add(point * self.room.tiles * self.room.stride).0,
+                x: self.v.add(point * self.room.tiles * L::N).0,
                 off: &self.off[channels.clone()],
                 lane: self.lane,
                 w: u.add(point * apart).0,

@@ -6,6 +6,7 @@
 
 mod block;
 mod choice;
+mod few;
 mod rows;
 mod strip;
 mod transform;
@@ -272,14 +273,8 @@ impl WithLanes<f32> for TransformedWeights<'_> {
         let mut taps = [0.0f32; TAPS * TAPS * MOST];
         for (i, ch) in self.channels.enumerate() {
             for half in 0..2 {
-                let from = match self.c.kept {
-                    Some(kept) => kept[self.p * taps_len::<L>(s) + (ch * 2 + half) * TAPS * TAPS * L::N..].as_ptr(),
-                    None => {
-                        // SAFETY: the group's weights.
-                        unsafe { self.c.taps::<L>(self.p, half, ch, taps.as_mut_ptr()) }
-                        taps.as_ptr()
-                    }
-                };
+                // SAFETY: the group's weights.
+                let from = unsafe { self.c.half_taps::<L>(self.p, half, ch, &mut taps) };
                 // SAFETY: the panel has AREA points of `step` numbers.
                 unsafe { transform::weight::<L>(from, s.turned, self.to.add((i * 2 + half) * L::N).0, step) }
             }
@@ -312,6 +307,23 @@ fn taps_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
 }
 
 impl Winograd<'_> {
+    /// The kernels of channel `ch` for a half of panel `p`: those that are kept, or made in `room`.
+    #[inline(always)]
+    unsafe fn half_taps<L: Lanes<f32>>(
+        &self,
+        p: usize,
+        half: usize,
+        ch: usize,
+        room: &mut [f32; TAPS * TAPS * MOST],
+    ) -> *const f32 {
+        if let Some(kept) = self.kept {
+            return kept[p * taps_len::<L>(&self.s) + (ch * 2 + half) * TAPS * TAPS * L::N..].as_ptr();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.taps::<L>(p, half, ch, room.as_mut_ptr()) }
+        room.as_ptr()
+    }
+
     /// The kernels of channel `ch` for a half of panel `p`: a vector for each tap, zeros where there are no made channels.
     #[inline(always)]
     unsafe fn taps<L: Lanes<f32>>(&self, p: usize, half: usize, ch: usize, dst: *mut f32) {

@@ -84,6 +84,13 @@ fn sizes_paddings_groups_and_orders() {
             (16, 1, 160, 96, 4, 4, [1, 1]),
             (2, 1, 40, 70, 9, 11, [1, 1]),
             (1, 1, 128, 32, 30, 57, [1, 1]),
+            // Fewest tiles.
+            (1, 1, 35, 47, 7, 7, [1, 1]),
+            (1, 1, 300, 70, 4, 5, [1, 1]),
+            (3, 1, 37, 33, 4, 4, [1, 1]),
+            (5, 1, 32, 40, 3, 4, [1, 1]),
+            (2, 2, 66, 80, 7, 7, [1, 1]),
+            (1, 1, 48, 48, 9, 10, [0, 0]),
         ] {
             let c = conv(case, layout);
             let [x, w, gy, b] = operands(&c);
@@ -111,7 +118,7 @@ fn errors_keep_their_bounds() {
 unit_test!(long_sums_keep_the_bounds);
 fn long_sums_keep_the_bounds() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    for case in [(1, 1, 1024, 48, 8, 8, [1, 1]), (20, 1, 32, 40, 56, 56, [1, 1])] {
+    for case in [(1, 1, 1024, 48, 8, 8, [1, 1]), (4, 1, 1024, 80, 8, 8, [1, 1]), (20, 1, 32, 40, 56, 56, [1, 1])] {
         let c = conv(case, ChannelOrder::ChannelFirst);
         let [x, w, gy, b] = operands(&c);
         within(&c, &x, &w, &gy, &b);

@@ -150,16 +150,45 @@ pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut
     }
 }
 
+/// A tap's place in a kernel, which lies backwards if it is `turned`.
+#[inline(always)]
+fn place(tap: usize, turned: bool) -> usize {
+    if turned { TAPS * TAPS - 1 - tap } else { tap }
+}
+
 /// A kernel of 3 x 3 vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
 #[inline(always)]
 pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32, step: usize) {
-    let place = |tap: usize| if turned { TAPS * TAPS - 1 - tap } else { tap };
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
         columns_then_rows!(weight6, TAPS to SIDE;
-            |i, j| L::load(from.add(place(i * TAPS + j) * L::N));
+            |i, j| L::load(from.add(place(i * TAPS + j, turned) * L::N));
             |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
+}
+
+/// The columns of such a kernel transformed: six rows of three vectors.
+#[inline(always)]
+pub(super) unsafe fn weight_columns<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32) {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe {
+        for j in 0..TAPS {
+            let mut g = [L::splat(0.0); TAPS];
+            for i in 0..TAPS {
+                g[i] = L::load(from.add(place(i * TAPS + j, turned) * L::N));
+            }
+            for (i, v) in weight6::<L>(g).into_iter().enumerate() {
+                L::store(to.add((i * TAPS + j) * L::N), v);
+            }
+        }
+    }
+}
+
+/// One of these rows transformed.
+#[inline(always)]
+pub(super) unsafe fn weight_row<L: Lanes<f32>>(from: *const f32) -> [L::V; SIDE] {
+    // SAFETY: the caller's memory, inside `enter`.
+    unsafe { weight6::<L>([L::load(from), L::load(from.add(L::N)), L::load(from.add(2 * L::N))]) }
 }
 
 /// Sums at the points, `step` apart, to 4 x 4 outputs plus a bias, `row` apart in rows and one vector in columns. What is
