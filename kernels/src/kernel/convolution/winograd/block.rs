@@ -9,7 +9,7 @@ use crate::gemm::tile::Tiles;
 use std::ops::Range;
 
 /// Channels that are summed before their sum goes to the total: longer ones round more.
-pub(super) const SUMMED: usize = 256;
+const SUMMED: usize = 256;
 
 /// Where a task's buffers lie: transformed inputs, sums, a strip of channels, zeros; lengths in numbers.
 pub(super) struct Room {

@@ -1,6 +1,6 @@
 //! Fewest tiles: a transformed weight is used a few times only, so it is made in registers and multiplied at once.
 
-use super::block::{SUMMED, TileBlock};
+use super::block::TileBlock;
 use super::transform::{self, AREA, SIDE, TAPS};
 use super::{MOST, WinogradSizes};
 use crate::simd::lanes::{Lanes, WithLanes};
@@ -12,6 +12,8 @@ const MOST_TILES: usize = 8;
 const TOGETHER: usize = 4;
 /// Tiles whose products are written out.
 const TILES: usize = 4;
+/// Channels that are summed before their sum goes to the total: longer ones round more.
+const SUMMED: usize = 64;
 /// Vectors of a kernel whose columns are transformed.
 const KERNEL: usize = SIDE * TAPS;
 

@@ -294,8 +294,9 @@ impl WithLanes<f32> for KernelLanes<'_> {
     unsafe fn call<L: Lanes<f32>>(self) {
         for ch in 0..self.c.s.channels {
             for half in 0..2 {
+                let to = self.to.add((ch * 2 + half) * TAPS * TAPS * L::N);
                 // SAFETY: the group's weights; the panel has this many numbers.
-                unsafe { self.c.taps::<L>(self.p, half, ch, self.to.add((ch * 2 + half) * TAPS * TAPS * L::N).0) }
+                unsafe { L::enter(HalfTaps { c: self.c, p: self.p, half, ch, to }) }
             }
         }
     }
@@ -320,20 +321,32 @@ impl Winograd<'_> {
             return kept[p * taps_len::<L>(&self.s) + (ch * 2 + half) * TAPS * TAPS * L::N..].as_ptr();
         }
         // SAFETY: the caller's promise.
-        unsafe { self.taps::<L>(p, half, ch, room.as_mut_ptr()) }
+        unsafe { L::enter(HalfTaps { c: self, p, half, ch, to: SendPtr(room.as_mut_ptr()) }) }
         room.as_ptr()
     }
+}
 
-    /// The kernels of channel `ch` for a half of panel `p`: a vector for each tap, zeros where there are no made channels.
+/// The kernels of channel `ch` for a half of panel `p`: a vector for each tap, zeros where there are no made channels. (A job of its own,
+/// so that its code is there once.)
+struct HalfTaps<'a> {
+    c: &'a Winograd<'a>,
+    p: usize,
+    half: usize,
+    ch: usize,
+    to: SendPtr<f32>,
+}
+
+impl WithLanes<f32> for HalfTaps<'_> {
     #[inline(always)]
-    unsafe fn taps<L: Lanes<f32>>(&self, p: usize, half: usize, ch: usize, dst: *mut f32) {
-        let (w, cols, first) = (&self.s.w, TAPS * TAPS, (2 * p + half) * L::N);
-        let rows = self.s.lanes.saturating_sub(first).min(L::N);
+    unsafe fn call<L: Lanes<f32>>(self) {
+        let (c, dst, cols, first) = (self.c, self.to.0, TAPS * TAPS, (2 * self.p + self.half) * L::N);
+        let rows = c.s.lanes.saturating_sub(first).min(L::N);
         if rows < L::N {
             // SAFETY: the caller's promise.
             unsafe { dst.write_bytes(0, cols * L::N) }
         }
-        let src = self.w.0.cast_const().wrapping_add(first * w[0] + ch * w[1]);
+        let w = &c.s.w;
+        let src = c.w.0.cast_const().wrapping_add(first * w[0] + self.ch * w[1]);
         // SAFETY: the weights are the caller's, a vector has MOST numbers at most.
         unsafe {
             if w[2] == 1 {
