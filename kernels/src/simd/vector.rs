@@ -129,6 +129,7 @@ pub trait F32Vector: Vector<E = f32> {
     fn rough_inverse(self) -> Self {
         Self::splat(1.0) / self
     }
+    /// The hyperbolic tangent, 2 ULP.
     #[inline(always)]
     fn tanh(self) -> Self {
         super::math::tanh(self)

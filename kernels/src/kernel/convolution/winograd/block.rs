@@ -53,7 +53,7 @@ pub(super) fn by_panels(s: &WinogradSizes) -> bool {
 
 /// Channels whose weights are transformed at a time for few tiles: of the order of the numbers of the sums, so that both stay near.
 fn parts_of_few(s: &WinogradSizes) -> usize {
-    (s.tiles()[2] * 2).clamp(16, 128).min(s.channels)
+    (s.tiles()[2] * 2).clamp(16, SUMMED / 2).min(s.channels)
 }
 
 /// Numbers that a panel's sums are made in.
