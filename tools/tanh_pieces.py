@@ -34,6 +34,11 @@ pub static PIECES: [[f32; {table}]; {rows}] = [
 """
 
 
+def begin(piece: int) -> float:
+    """Where a piece begins, from the second one, number 1, on."""
+    return float(np.int32(BEFORE + (piece << QUARTER_BITS)).view(np.float32))
+
+
 def near(low: float, high: float) -> np.float32:
     """The float about the middle whose tangent is the nearest to a float."""
     middle = np.float32((low + high) / 2)
@@ -60,15 +65,12 @@ def fit(low: float, high: float, about: float, constant: float, known: dict[int,
 def pieces() -> np.ndarray:
     """A row for each piece: the number within, the constant, the coefficients."""
     # Below the second piece the function is odd, and as good as its argument near 0.
-    first = float(np.int32(BEFORE + (1 << QUARTER_BITS)).view(np.float32))
-    rows = [[0.0, 0.0, *fit(0.0, first, 0.0, 0.0, {1: 1.0, 2: 0.0, 4: 0.0})]]
-    low = first
-    while low < END:
-        high = float(np.int32(BEFORE + ((len(rows) + 1) << QUARTER_BITS)).view(np.float32))
-        about = near(low, min(high, END))
+    rows = [[0.0, 0.0, *fit(0.0, begin(1), 0.0, 0.0, {1: 1.0, 2: 0.0, 4: 0.0})]]
+    while begin(len(rows)) < END:
+        low, high = begin(len(rows)), min(begin(len(rows) + 1), END)
+        about = near(low, high)
         constant = np.float32(np.tanh(np.longdouble(about)))
-        rows.append([about, constant, *fit(low, min(high, END), np.longdouble(about), np.longdouble(constant), {})])
-        low = high
+        rows.append([about, constant, *fit(low, high, np.longdouble(about), np.longdouble(constant), {})])
     return np.array(rows + rows[-1:] * (TABLE - len(rows)), dtype=np.float32)
 
 
@@ -83,12 +85,11 @@ def main() -> None:
         ]
         lines = [", ".join(numbers[i : i + 8]) for i in range(0, TABLE, 8)]
         body += "    [\n" + "".join(f"        {line},\n" for line in lines) + "    ],\n"
-    first = float(np.int32(BEFORE + (1 << QUARTER_BITS)).view(np.float32))
     FILE.write_text(
         TEXT.format(
             table=TABLE,
             end=END,
-            first=first,
+            first=begin(1),
             before=f"0x{BEFORE >> 16:x}_{BEFORE & 0xFFFF:04x}",
             bits=QUARTER_BITS,
             rows=DEGREE + 2,

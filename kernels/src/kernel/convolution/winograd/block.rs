@@ -157,17 +157,17 @@ impl WithLanes<f32> for BlockJob<'_> {
         unsafe {
             match self.stage {
                 Stage::Inputs(first) => L::enter(ChannelInputs { block: &mut self.block, first }),
-                Stage::Panel(p, work) if few::pays::<L>(s) => {
-                    L::enter(FewTiles { block: &mut self.block, p, work });
-                    L::enter(PanelResults { block: &mut self.block, p });
-                }
                 Stage::Panel(p, work) => {
-                    let (u, each) = (SendPtr(work.as_mut_ptr()), parts_of_few(s));
-                    for first in (0..s.channels).step_by(each) {
-                        let channels = first..s.channels.min(first + each);
-                        let c = self.block.c;
-                        L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
-                        self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
+                    if few::pays::<L>(s) {
+                        L::enter(FewTiles { block: &mut self.block, p, work });
+                    } else {
+                        let (u, each) = (SendPtr(work.as_mut_ptr()), parts_of_few(s));
+                        for first in (0..s.channels).step_by(each) {
+                            let channels = first..s.channels.min(first + each);
+                            let c = self.block.c;
+                            L::enter(TransformedWeights { c, p, channels: channels.clone(), to: u });
+                            self.block.products::<L>(channels.clone(), u, weight_step::<L>(channels.len()));
+                        }
                     }
                     L::enter(PanelResults { block: &mut self.block, p });
                 }
