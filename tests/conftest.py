@@ -113,6 +113,16 @@ def fusion(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 @pytest.fixture
+def one_thread() -> Iterator[None]:
+    import nnrs as nn
+
+    old = nn.get_num_threads()
+    nn.set_num_threads(1)
+    yield
+    nn.set_num_threads(old)
+
+
+@pytest.fixture
 def switching_often() -> Iterator[None]:
     """Threads take turns fifty times as often: one that releases the GIL else waits for 5 ms each time."""
     before = sys.getswitchinterval()

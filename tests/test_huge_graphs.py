@@ -187,8 +187,10 @@ def interrupted(run, begins) -> bool:
 
 
 @pytest.mark.host
+@pytest.mark.usefixtures("one_thread")
 def test_ctrl_c_stops_a_long_function_in_the_middle():
-    n = 1000
+    """Long is what takes several times the 50 ms after which a kernel asks whether to stop."""
+    n = 2500
     a, b = np.random.default_rng(313).standard_normal((2, n, n)).astype("float32")
     x, w = leaf(a), leaf(b)
     y = F.affine(x, w)
@@ -200,11 +202,13 @@ def test_ctrl_c_stops_a_long_function_in_the_middle():
         x.g = w.g = 0
         if interrupted(y.backward, lambda: x.grad.modification_count):
             break
+    else:
+        pytest.fail("backward ended before each signal")
     with pytest.raises(nn.Error, match="not kept by backward, or not finished"):
         print(x.g, w.g)
     x.g = w.g = 0
     y.backward()
-    np.testing.assert_allclose(x.g, np.ones((n, n)) @ b.T, atol=1e-3)
+    np.testing.assert_allclose(x.g, np.broadcast_to(b.sum(1, dtype=float), x.shape), atol=1e-3)
     with nn.auto_forward():
         assert any(interrupted(lambda: F.affine(x, w), lambda: nn.memory.stats().live) for _ in range(20))
 

@@ -12,14 +12,7 @@ import nnrs.functions as F
 from graph_helpers import leaf
 from nnrs.ext_utils import get_extension_context
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two need not have their buffers at the same time."""
-    threads = nn.get_num_threads()
-    nn.set_num_threads(1)
-    yield
-    nn.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")  # two need not have their buffers at the same time
 
 
 def ones(*shape):
