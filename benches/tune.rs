@@ -69,6 +69,11 @@ fn conv(channels: usize, side: usize, stride: usize) -> Conv {
     }
 }
 
+/// One of three taps in a row.
+fn row_conv(channels: usize, points: usize) -> Conv {
+    Conv { input: [1, 1, points], kernel: [1, 1, 3], pad: [0, 0, 1], ..conv(channels, 1, 1) }
+}
+
 /// The result, the gradient of the image and that of the weights with one choice beside another.
 fn passes(c: &Conv, choices: [&'static Tuning; 2]) -> [f64; 3] {
     let (x, w, gy) = (noise(c.input_len()), noise(c.weight_len()), noise(c.output_len()));
@@ -80,18 +85,18 @@ fn passes(c: &Conv, choices: [&'static Tuning; 2]) -> [f64; 3] {
     ]
 }
 
-/// With columns where these are the faster ones.
-fn winograd(columns: [Percents; 3]) -> [Percents; 3] {
+/// With columns where these are the faster ones, for convolutions of some channels and sides.
+fn winograd(columns: [Percents; 3], sides: [usize; 5], conv: fn(usize, usize) -> Conv) -> [Percents; 3] {
     let choices = [&ALWAYS, &NOWHERE]
         .map(|all| -> &Tuning { Box::leak(Box::new(Tuning { columns, many_columns: columns, ..*all })) });
     let mut found = [[[0; 5]; 5]; 3];
     for (row, channels) in tuned::WINOGRAD_CHANNELS.into_iter().enumerate() {
-        for (column, side) in tuned::WINOGRAD_SIDES.into_iter().enumerate() {
-            let c = conv(channels, side, 1);
+        for (column, side) in sides.into_iter().enumerate() {
+            let c = conv(channels, side);
             let shares = passes(&c, choices);
             // The time is that of the tiles, and the table is for tiles of which all points are wanted.
-            let tiles = side.div_ceil(4) * 4;
-            let wanted = (side * side) as f64 / (tiles * tiles) as f64;
+            let wanted = |n: usize| if n == 1 { 1.0 } else { n as f64 / (n.div_ceil(4) * 4) as f64 };
+            let wanted: f64 = c.input.into_iter().map(wanted).product();
             (0..3).for_each(|pass| found[pass][row][column] = percent(shares[pass] * wanted));
         }
     }
@@ -131,7 +136,8 @@ fn measured() -> Tuning {
     Tuning {
         processor: tuned::processor().leak(),
         isa: simd::isa(),
-        winograd: winograd(columns),
+        winograd: winograd(columns, tuned::WINOGRAD_SIDES, |channels, side| conv(channels, side, 1)),
+        winograd_rows: winograd(columns, tuned::WINOGRAD_POINTS, row_conv),
         columns,
         many_columns,
         thin,
@@ -150,6 +156,7 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
         processor: "",
         isa,
         winograd: [0, 1, 2].map(|pass| table(&|row| &row.winograd[pass])),
+        winograd_rows: [0, 1, 2].map(|pass| table(&|row| &row.winograd_rows[pass])),
         columns: [0, 1, 2].map(|pass| table(&|row| &row.columns[pass])),
         many_columns: [0, 1, 2].map(|pass| table(&|row| &row.many_columns[pass])),
         thin: [0, 1].map(|how| table(&|row| &row.thin[how])),
@@ -158,15 +165,16 @@ fn for_any(rows: &[Tuning], isa: Isa) -> Tuning {
 
 /// As Rust.
 fn text(row: &Tuning) -> String {
-    let Tuning { processor, isa, winograd, columns, many_columns, thin } = row;
+    let Tuning { processor, isa, winograd, winograd_rows, columns, many_columns, thin } = row;
     format!(
-        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, columns: {columns:?}, many_columns: {many_columns:?}, thin: {thin:?} }},\n"
+        "Tuning {{ processor: {processor:?}, isa: Isa::{isa:?}, winograd: {winograd:?}, winograd_rows: {winograd_rows:?}, columns: {columns:?}, many_columns: {many_columns:?}, thin: {thin:?} }},\n"
     )
 }
 
 /// As numbers, between this process and those that measure an instruction set.
 fn numbers(row: &Tuning) -> String {
-    let tables = row.winograd.iter().chain(&row.columns).chain(&row.many_columns).chain(&row.thin);
+    let [a, b, c, d] = [&row.winograd, &row.winograd_rows, &row.columns, &row.many_columns];
+    let tables = a.iter().chain(b).chain(c).chain(d).chain(&row.thin);
     tables.flatten().flatten().map(|n| format!("{n} ")).collect()
 }
 
@@ -174,9 +182,10 @@ fn from_numbers(isa: Isa, text: &str) -> Tuning {
     let numbers: Vec<u8> = text.split_whitespace().map(|n| n.parse().expect("numbers")).collect();
     let table =
         |t: usize| -> Percents { std::array::from_fn(|i| std::array::from_fn(|j| numbers[t * 25 + i * 5 + j])) };
-    let [winograd, columns, many_columns] = [0, 3, 6].map(|first| [0, 1, 2].map(|pass| table(first + pass)));
-    let thin = [9, 10].map(table);
-    Tuning { processor: tuned::processor().leak(), isa, winograd, columns, many_columns, thin }
+    let [winograd, winograd_rows, columns, many_columns] =
+        [0, 3, 6, 9].map(|first| [0, 1, 2].map(|pass| table(first + pass)));
+    let thin = [12, 13].map(table);
+    Tuning { processor: tuned::processor().leak(), isa, winograd, winograd_rows, columns, many_columns, thin }
 }
 
 fn main() {

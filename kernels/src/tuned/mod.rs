@@ -24,6 +24,9 @@ pub const UNMEASURED: Percents = [[NEVER; 5]; 5];
 pub const WINOGRAD_CHANNELS: [usize; 5] = [16, 32, 64, 128, 256];
 pub const WINOGRAD_SIDES: [usize; 5] = [4, 7, 14, 28, 56];
 
+/// Points of rows at which that of rows was, with the same channels.
+pub const WINOGRAD_POINTS: [usize; 5] = [16, 64, 256, 1024, 4096];
+
 /// Channels of 3x3 kernels and sides of results, at which windows laid out as columns were.
 pub const COLUMNS_CHANNELS: [usize; 5] = [24, 48, 96, 192, 384];
 pub const COLUMNS_SIDES: [usize; 5] = [1, 2, 4, 8, 14];
@@ -41,6 +44,8 @@ pub struct Tuning {
     /// Winograd's way beside the direct one, for the result, the gradient of the image and that of the weights, by channels and tiles,
     /// all of whose points are wanted.
     pub winograd: [Percents; 3],
+    /// The same for kernels of a row.
+    pub winograd_rows: [Percents; 3],
     /// Windows as a matrix beside bands of images, for the result, the gradient of the image and that of the weights, by weights and points.
     pub columns: [Percents; 3],
     /// The same for so many images that they are several matrices, by weights and points of an image.
@@ -63,6 +68,7 @@ impl Tuning {
             processor: "",
             isa: Isa::Portable,
             winograd: [all; 3],
+            winograd_rows: [all; 3],
             columns: [all; 3],
             many_columns: [all; 3],
             thin: [all; 2],
@@ -121,7 +127,10 @@ fn find() -> Tuning {
         std::array::from_fn(|i| if own[i] == UNMEASURED { any[i] } else { own[i] })
     };
     let columns = known(&own.columns, &any.columns);
-    Tuning { columns, many_columns: known(&own.many_columns, &any.many_columns), ..*own }
+    let [winograd_rows, many_columns] =
+        [(&own.winograd_rows, &any.winograd_rows), (&own.many_columns, &any.many_columns)]
+            .map(|(own, any)| known(own, any));
+    Tuning { columns, winograd_rows, many_columns, ..*own }
 }
 
 /// Maker and family of the processor; of Intel's, which are one family, the model too, or that it computes with 16 bits: so do all for

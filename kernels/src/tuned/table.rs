@@ -30,6 +30,7 @@ pub static ROWS: &[Tuning] = &[
                 [89, 47, 34, 41, 38],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [35, 70, 101, 134, 159],
@@ -119,6 +120,7 @@ pub static ROWS: &[Tuning] = &[
                 [135, 83, 49, 39, 30],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [35, 73, 94, 110, 120],
@@ -208,6 +210,7 @@ pub static ROWS: &[Tuning] = &[
                 [104, 45, 29, 27, 25],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [37, 71, 85, 89, 91],
@@ -297,6 +300,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 186, 69, 33, 31],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [43, 49, 51, 78, 124],
@@ -380,6 +384,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 130, 58, 32, 31],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [65, 53, 58, 79, 96],
@@ -469,6 +474,7 @@ pub static ROWS: &[Tuning] = &[
                 [210, 82, 48, 32, 27],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [61, 51, 73, 94, 107],
@@ -558,6 +564,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 233, 87, 52, 48],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [54, 88, 127, 168, 199],
@@ -647,6 +654,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 163, 73, 49, 39],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [82, 92, 118, 138, 150],
@@ -736,6 +744,7 @@ pub static ROWS: &[Tuning] = &[
                 [255, 103, 60, 40, 34],
             ],
         ],
+        winograd_rows: [super::UNMEASURED; 3],
         columns: [
             [
                 [77, 89, 107, 118, 134],

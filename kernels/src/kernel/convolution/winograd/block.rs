@@ -25,7 +25,7 @@ pub(super) struct Room {
 impl Room {
     pub fn new<L: Lanes<f32>>(s: &WinogradSizes) -> Room {
         let channels = s.channels.next_multiple_of(L::N);
-        let fit = INPUTS / (AREA * channels * size_of::<f32>());
+        let fit = INPUTS / (s.points() * channels * size_of::<f32>());
         let all = s.tiles()[2];
         let blocks = if by_panels(s) { 1 } else { all.div_ceil(fit.max(TILES)).max(1) };
         let tiles = all.div_ceil(blocks).next_multiple_of(L::ROWS).min(all.max(1));
@@ -33,9 +33,9 @@ impl Room {
         let line = scratch::line::<f32>;
         Room {
             tiles,
-            inputs: line(AREA * tiles * channels),
-            sums: line(AREA * tiles * 2 * L::N),
-            strip: line(SIDE * columns * L::N),
+            inputs: line(s.points() * tiles * channels),
+            sums: line(s.points() * tiles * 2 * L::N),
+            strip: line(s.form.rows(SIDE) * columns * L::N),
             zeros: line(2 * L::N),
         }
     }
@@ -58,7 +58,7 @@ fn parts_of_few(s: &WinogradSizes) -> usize {
 
 /// Numbers that a panel's sums are made in.
 fn panel_work<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    if few::pays::<L>(s) { few::work::<L>(s) } else { AREA * weight_step::<L>(parts_of_few(s)) }
+    if few::pays::<L>(s) { few::work::<L>(s) } else { s.points() * weight_step::<L>(parts_of_few(s)) }
 }
 
 /// Bytes of the large buffers that a run works in.
@@ -79,7 +79,7 @@ fn count(s: &WinogradSizes, room: &Room) -> usize {
 pub(super) fn run<L: Lanes<f32>>(c: &Winograd) {
     let room = Room::new::<L>(&c.s);
     let off: Vec<isize> =
-        (0..c.s.channels).map(|c| (c / L::N * AREA * room.tiles * L::N + c % L::N) as isize).collect();
+        (0..c.s.channels).map(|i| (i / L::N * c.s.points() * room.tiles * L::N + i % L::N) as isize).collect();
     let lane: Vec<isize> = (0..room.tiles).map(|t| (t * L::N) as isize).collect();
     let block = |first: usize, v: SendPtr<f32>, work: &mut [f32], stage: Stage<'_>| {
         let tiles = room.tiles.min(c.s.tiles()[2] - first);
@@ -266,17 +266,18 @@ impl TileBlock<'_> {
     /// The transformed inputs of a vector's worth of channels.
     #[inline(always)]
     unsafe fn inputs<L: Lanes<f32>>(&mut self, first: usize) {
-        let (source, step) = (Plane::inputs(&self.c.s, self.c.x), self.room.tiles * L::N);
-        let v = self.v.add(first * AREA * self.room.tiles);
+        let s = &self.c.s;
+        let (source, step) = (Plane::inputs(s, self.c.x), self.room.tiles * L::N);
+        let v = self.v.add(first * s.points() * self.room.tiles);
         let mut row = self.row(0);
         while row.tiles > 0 {
             let line = (row.tiles * OUT + SIDE - OUT) * L::N;
-            // SAFETY: the strip has six lines, the inputs have AREA points of `step` numbers.
+            // SAFETY: the strip has a tile's lines, the inputs have as many points of `step` numbers.
             unsafe {
                 source.load::<L>(row, SIDE, first, self.strip);
                 for t in 0..row.tiles {
                     let to = v.add((row.index + t) * L::N).0;
-                    transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, step);
+                    transform::input::<L>(s.form, self.strip[t * OUT * L::N..].as_ptr(), line, to, step);
                 }
             }
             row = self.row(row.index + row.tiles);
@@ -293,11 +294,11 @@ impl TileBlock<'_> {
         }
     }
 
-    /// Adds the 36 products of a panel over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
+    /// Adds the products of a panel, one for each point, over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
     #[inline(always)]
     unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;
-        for point in 0..AREA {
+        for point in 0..self.c.s.points() {
             let out = self.m[point * self.room.tiles * wide..].as_mut_ptr();
             let is_first = channels.start == 0;
             let (init, init_stride) = if is_first { (self.zeros.as_ptr(), 0) } else { (out.cast_const(), wide) };
@@ -333,14 +334,14 @@ impl TileBlock<'_> {
         }
         let (line, wide) = (row.tiles * OUT * L::N, 2 * L::N);
         let mut sum = [0.0f32; MOST];
-        // SAFETY: the sums have AREA points of `tiles` rows, the strip has four lines.
+        // SAFETY: the sums have all points of `tiles` rows, the strip has the lines of a row of tiles.
         unsafe {
             let bias = L::load(bias.as_ptr());
             let mut bad = L::splat(0.0);
             for t in 0..row.tiles {
                 let from = self.m[(row.index + t) * wide + half * L::N..].as_ptr();
                 let to = self.strip[t * OUT * L::N..].as_mut_ptr();
-                bad = transform::output::<L>(from, self.room.tiles * wide, bias, to, line, bad);
+                bad = transform::output::<L>(s.form, from, self.room.tiles * wide, bias, to, line, bad);
             }
             L::store(sum.as_mut_ptr(), bad);
         }
@@ -349,7 +350,7 @@ impl TileBlock<'_> {
             self.c.mark(row.image);
         }
         let inside = (s.output[1] - row.at[1]).min(row.tiles * OUT);
-        for i in 0..OUT.min(s.output[0] - row.at[0]) {
+        for i in 0..s.form.rows(OUT).min(s.output[0] - row.at[0]) {
             let at = (row.at[0] + i) * s.output[1] + row.at[1];
             let to = self.c.y.add(row.image * s.y.image + first * s.y.channel + at * s.y.point).0;
             // SAFETY: `inside` points of `channels` channels are in the result, which no other task writes.

@@ -1,7 +1,7 @@
 //! Fewest tiles: a transformed weight is used a few times only, so it is made in registers and multiplied at once.
 
 use super::block::TileBlock;
-use super::transform::{self, AREA, SIDE, TAPS};
+use super::transform::{self, SIDE, TAPS, TileForm};
 use super::{MOST, WinogradSizes};
 use crate::simd::lanes::{Lanes, WithLanes};
 use std::ops::Range;
@@ -16,10 +16,12 @@ const TILES: usize = 4;
 const SUMMED: usize = 64;
 /// Vectors of a kernel whose columns are transformed.
 const KERNEL: usize = SIDE * TAPS;
+/// Points.
+const AREA: usize = SIDE * SIDE;
 
 /// Whether the sums of panels are made here.
 pub(super) fn pays<L: Lanes<f32>>(s: &WinogradSizes) -> bool {
-    L::N == 16 && s.tiles()[2] <= MOST_TILES
+    L::N == 16 && s.form == TileForm::Square && s.tiles()[2] <= MOST_TILES
 }
 
 /// Numbers that [`FewTiles`] works in: kernels of a vector's worth of channels, and sums.

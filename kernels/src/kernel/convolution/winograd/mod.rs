@@ -1,6 +1,7 @@
-//! Winograd's F(4x4, 3x3): convolutions of 3x3 kernels with stride 1 by a quarter of the multiplications.
+//! Winograd's F(4x4, 3x3): convolutions of 3x3 kernels with stride 1 by a quarter of the multiplications; and F(4, 3) along rows, for
+//! kernels of three taps in a row, by half of them.
 //!
-//! Blocks of tiles go through three steps that stay in the cache: the inputs' transform (all channels), 36 products for
+//! Blocks of tiles go through three steps that stay in the cache: the inputs' transform (all channels), a product for each point and
 //! each panel of output channels, the outputs' transform. An output's sum is over the channels in their order, whatever
 //! block it is in: threads change no bit. What is not finite makes its image be done again directly.
 
@@ -27,7 +28,7 @@ pub use choice::{exact, exact_here, set_exact};
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use transform::{AREA, OUT, SIDE, TAPS};
+use transform::{OUT, SIDE, TAPS, TileForm};
 pub(crate) use weight::WinogradWeight;
 
 /// Bytes of a block's transformed inputs, at most where that is enough for some rows of tiles.
@@ -35,9 +36,10 @@ const INPUTS: usize = 512 << 10;
 /// Tiles of a block, at least.
 const TILES: usize = 28;
 
-/// A correlation of images with 3x3 kernels, stride 1: the sizes of one group.
+/// A correlation of images with kernels of 3x3 taps or a row of three, stride 1: the sizes of one group.
 #[derive(Clone, Copy)]
 pub(crate) struct WinogradSizes {
+    form: TileForm,
     batch: usize,
     channels: usize,
     lanes: usize,
@@ -79,26 +81,36 @@ enum WinogradPass {
     Weight,
 }
 
-/// Whether a convolution is one that this can do, and does faster.
-fn suits(c: &Conv, pass: WinogradPass) -> bool {
+/// The form of tiles, if a convolution is one that this can do, and does faster.
+fn form(c: &Conv, pass: WinogradPass) -> Option<TileForm> {
     let out = c.output();
-    let plain = c.kernel == [1, 3, 3] && c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
+    let form = match c.kernel {
+        [1, 3, 3] => TileForm::Square,
+        [1, 1, 3] => TileForm::Row,
+        _ => return None,
+    };
+    let plain = c.stride == [1; 3] && c.dilation == [1; 3] && c.input[0] == 1 && c.pad[0] == 0;
     let channels = (c.in_channels / c.group).min(c.out_channels / c.group);
-    plain
-        && c.pad[1] < TAPS
+    let suits = plain
+        && c.pad[1] < form.rows(TAPS)
         && c.pad[2] < TAPS
-        && pays(pass, channels, c.batch, [out[1], out[2]])
-        && pays(pass, channels, c.batch, [c.input[1], c.input[2]])
+        && pays(form, pass, channels, c.batch, [out[1], out[2]])
+        && pays(form, pass, channels, c.batch, [c.input[1], c.input[2]]);
+    suits.then_some(form)
 }
 
 /// Whether it was measured to take at most nine tenths of the time: it rounds more, which less would not be worth. Tiles are computed
 /// whole, however many of their points are in the image.
-fn pays(pass: WinogradPass, channels: usize, batch: usize, [h, w]: [usize; 2]) -> bool {
-    let tiles = h.div_ceil(OUT) * w.div_ceil(OUT);
-    let all_tiles = tuned::WINOGRAD_SIDES.map(|side| side.div_ceil(OUT) * side.div_ceil(OUT));
+fn pays(form: TileForm, pass: WinogradPass, channels: usize, batch: usize, [h, w]: [usize; 2]) -> bool {
+    let tiles = h.div_ceil(form.rows(OUT)) * w.div_ceil(OUT);
+    let (tables, measured) = match form {
+        TileForm::Square => (&tuned::get().winograd, tuned::WINOGRAD_SIDES),
+        TileForm::Row => (&tuned::get().winograd_rows, tuned::WINOGRAD_POINTS),
+    };
+    let all_tiles = measured.map(|side| form.area(side.div_ceil(OUT)));
     let sizes = [&tuned::WINOGRAD_CHANNELS, &all_tiles];
-    let percent = tuned::percent(&tuned::get().winograd[pass as usize], sizes, [channels, batch * tiles]);
-    percent * tiles * OUT * OUT < 90 * h * w
+    let percent = tuned::percent(&tables[pass as usize], sizes, [channels, batch * tiles]);
+    percent * tiles * form.area(OUT) < 90 * h * w
 }
 
 impl WinogradSizes {
@@ -113,10 +125,11 @@ impl WinogradSizes {
     }
 
     fn of(c: &Conv, pass: WinogradPass) -> Option<WinogradSizes> {
-        suits(c, pass).then(|| {
+        form(c, pass).map(|form| {
             let (out, each) = (c.output(), c.in_channels / c.group);
             let (input, output) = ([c.input[1], c.input[2]], [out[1], out[2]]);
             WinogradSizes {
+                form,
                 batch: c.batch,
                 channels: each,
                 lanes: c.out_channels / c.group,
@@ -125,7 +138,7 @@ impl WinogradSizes {
                 pad: [c.pad[1], c.pad[2]],
                 x: Strides::new(c.layout, c.in_channels, input),
                 y: Strides::new(c.layout, c.out_channels, output),
-                w: weight_strides(c.layout, each),
+                w: weight_strides(c.layout, each, form.area(TAPS)),
                 turned: false,
             }
         })
@@ -138,7 +151,7 @@ impl WinogradSizes {
             lanes: f.channels,
             input: f.output,
             output: f.input,
-            pad: f.pad.map(|p| TAPS - 1 - p),
+            pad: [f.form.rows(TAPS) - 1 - f.pad[0], TAPS - 1 - f.pad[1]],
             x: f.y,
             y: f.x,
             w: [f.w[1], f.w[0], f.w[2]],
@@ -153,9 +166,19 @@ impl WinogradSizes {
         [self.channels * self.x.channel, w, self.lanes * self.y.channel]
     }
 
+    /// Points of a transformed tile.
+    fn points(&self) -> usize {
+        self.form.area(SIDE)
+    }
+
+    /// Taps of a kernel.
+    fn taps(&self) -> usize {
+        self.form.area(TAPS)
+    }
+
     /// Tiles down, across, and in all.
     fn tiles(&self) -> [usize; 3] {
-        let [h, w] = self.output.map(|n| n.div_ceil(OUT));
+        let (h, w) = (self.output[0].div_ceil(self.form.rows(OUT)), self.output[1].div_ceil(OUT));
         [h, w, self.batch * h * w]
     }
 
@@ -174,10 +197,10 @@ impl WinogradSizes {
     }
 }
 
-fn weight_strides(order: ChannelOrder, each: usize) -> [usize; 3] {
+fn weight_strides(order: ChannelOrder, each: usize, taps: usize) -> [usize; 3] {
     match order {
-        ChannelOrder::ChannelFirst => [each * TAPS * TAPS, TAPS * TAPS, 1],
-        ChannelOrder::ChannelLast => [each * TAPS * TAPS, 1, each],
+        ChannelOrder::ChannelFirst => [each * taps, taps, 1],
+        ChannelOrder::ChannelLast => [each * taps, 1, each],
     }
 }
 
@@ -202,7 +225,7 @@ fn panels<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
 }
 
 fn panel_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    AREA * weight_step::<L>(s.channels)
+    s.points() * weight_step::<L>(s.channels)
 }
 
 /// Numbers from one point of a panel of weights to the next: a vector more than they are, so that they do not share cache sets.
@@ -275,8 +298,8 @@ impl WithLanes<f32> for TransformedWeights<'_> {
             for half in 0..2 {
                 // SAFETY: the group's weights.
                 let from = unsafe { self.c.half_taps::<L>(self.p, half, ch, &mut taps) };
-                // SAFETY: the panel has AREA points of `step` numbers.
-                unsafe { transform::weight::<L>(from, s.turned, self.to.add((i * 2 + half) * L::N).0, step) }
+                // SAFETY: the panel has all points of `step` numbers.
+                unsafe { transform::weight::<L>(s.form, from, s.turned, self.to.add((i * 2 + half) * L::N).0, step) }
             }
         }
     }
@@ -294,7 +317,7 @@ impl WithLanes<f32> for KernelLanes<'_> {
     unsafe fn call<L: Lanes<f32>>(self) {
         for ch in 0..self.c.s.channels {
             for half in 0..2 {
-                let to = self.to.add((ch * 2 + half) * TAPS * TAPS * L::N);
+                let to = self.to.add((ch * 2 + half) * self.c.s.taps() * L::N);
                 // SAFETY: the group's weights; the panel has this many numbers.
                 unsafe { L::enter(HalfTaps { c: self.c, p: self.p, half, ch, to }) }
             }
@@ -304,7 +327,7 @@ impl WithLanes<f32> for KernelLanes<'_> {
 
 /// Numbers of what [`KernelLanes`] makes of one panel.
 fn taps_len<L: Lanes<f32>>(s: &WinogradSizes) -> usize {
-    s.channels * 2 * TAPS * TAPS * L::N
+    s.channels * 2 * s.taps() * L::N
 }
 
 impl Winograd<'_> {
@@ -318,7 +341,7 @@ impl Winograd<'_> {
         room: &mut [f32; TAPS * TAPS * MOST],
     ) -> *const f32 {
         if let Some(kept) = self.kept {
-            return kept[p * taps_len::<L>(&self.s) + (ch * 2 + half) * TAPS * TAPS * L::N..].as_ptr();
+            return kept[p * taps_len::<L>(&self.s) + (ch * 2 + half) * self.s.taps() * L::N..].as_ptr();
         }
         // SAFETY: the caller's promise.
         unsafe { L::enter(HalfTaps { c: self, p, half, ch, to: SendPtr(room.as_mut_ptr()) }) }
@@ -339,7 +362,7 @@ struct HalfTaps<'a> {
 impl WithLanes<f32> for HalfTaps<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(self) {
-        let (c, dst, cols, first) = (self.c, self.to.0, TAPS * TAPS, (2 * self.p + self.half) * L::N);
+        let (c, dst, cols, first) = (self.c, self.to.0, self.c.s.taps(), (2 * self.p + self.half) * L::N);
         let rows = c.s.lanes.saturating_sub(first).min(L::N);
         if rows < L::N {
             // SAFETY: the caller's promise.

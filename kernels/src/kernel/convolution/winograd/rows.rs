@@ -22,7 +22,7 @@ impl FreshRows {
 
     /// Whole rows are one.
     pub fn new(s: &WinogradSizes, row: TileRow) -> FreshRows {
-        let (rows, n) = (OUT.min(s.output[0] - row.at[0]), (s.output[1] - row.at[1]).min(row.tiles * OUT));
+        let (rows, n) = (s.form.rows(OUT).min(s.output[0] - row.at[0]), (s.output[1] - row.at[1]).min(row.tiles * OUT));
         let (rows, n) = if n == s.output[1] { (1, rows * n) } else { (rows, n) };
         FreshRows { image: row.image, at: row.at, rows, n }
     }

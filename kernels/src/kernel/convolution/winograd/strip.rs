@@ -1,6 +1,6 @@
 //! Rows of tiles, and the strips of channels' vectors that they are read into.
 
-use super::transform::OUT;
+use super::transform::{OUT, TileForm};
 use super::{Strides, WinogradSizes};
 use crate::pool::tasks::SendPtr;
 use crate::simd::lanes::{Lanes, TransposeBlock, transpose_all};
@@ -24,12 +24,13 @@ impl TileRow {
         let t = first + index;
         let (column, row, image) = (t % across, t / across % down, t / across / down);
         let tiles = (across - column).min(count - index);
-        TileRow { image, at: [row * OUT, column * OUT], tiles, index }
+        TileRow { image, at: [row * s.form.rows(OUT), column * OUT], tiles, index }
     }
 }
 
 /// Images that strips are read from, with zeros around them.
 pub(super) struct Plane {
+    form: TileForm,
     from: SendPtr<f32>,
     strides: Strides,
     size: [usize; 2],
@@ -40,15 +41,15 @@ pub(super) struct Plane {
 
 impl Plane {
     pub fn inputs(s: &WinogradSizes, from: SendPtr<f32>) -> Plane {
-        Plane { from, strides: s.x, size: s.input, pad: s.pad, channels: s.channels }
+        Plane { form: s.form, from, strides: s.x, size: s.input, pad: s.pad, channels: s.channels }
     }
 
     /// The results, or their gradients.
     pub fn outputs(s: &WinogradSizes, from: SendPtr<f32>) -> Plane {
-        Plane { from, strides: s.y, size: s.output, pad: [0; 2], channels: s.lanes }
+        Plane { form: s.form, from, strides: s.y, size: s.output, pad: [0; 2], channels: s.lanes }
     }
 
-    /// Copies a vector's worth of channels of a row's points into `strip`, points outside the image as zeros: `side` lines,
+    /// Copies a vector's worth of channels of a row's points into `strip`, points outside the image as zeros: the lines
     /// of tiles that are `side` wide and begin [`OUT`] points after one another.
     #[inline(always)]
     pub unsafe fn load<L: Lanes<f32>>(&self, row: TileRow, side: usize, first: usize, strip: &mut [f32]) {
@@ -57,7 +58,7 @@ impl Plane {
         let begin = self.pad[1].saturating_sub(row.at[1]).min(columns);
         let left = row.at[1] + begin - self.pad[1];
         let inside = self.size[1].saturating_sub(left).min(columns - begin);
-        for i in 0..side {
+        for i in 0..self.form.rows(side) {
             let to = &mut strip[i * columns * L::N..][..columns * L::N];
             let y = (row.at[0] + i).wrapping_sub(self.pad[0]);
             if y >= self.size[0] {

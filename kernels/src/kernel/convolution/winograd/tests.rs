@@ -1,6 +1,7 @@
 //! Against sums in double: odd sizes, paddings, groups and orders; the stated bounds; what is not finite.
 
 use super::WinogradSizes;
+use super::transform::TileForm;
 use crate::array::Output;
 use crate::kernel::convolution::cpu::{ChannelOrder, Conv};
 use crate::tuned;
@@ -21,11 +22,14 @@ fn noise(n: usize, seed: u64) -> Vec<f32> {
     (0..n).map(|_| (0..12).map(|_| next()).sum()).collect()
 }
 
+use TileForm::{Row, Square};
+
 /// (batch, group, in, out, height, width, pad)
 type WinogradCase = (usize, usize, usize, usize, usize, usize, [usize; 2]);
 
-fn conv((batch, group, in_channels, out_channels, h, w, [top, left]): WinogradCase, layout: ChannelOrder) -> Conv {
-    let (input, kernel, pad) = ([1, h, w], [1, 3, 3], [0, top, left]);
+fn conv(form: TileForm, case: WinogradCase, layout: ChannelOrder) -> Conv {
+    let (batch, group, in_channels, out_channels, h, w, [top, left]) = case;
+    let (input, kernel, pad) = ([1, h, w], [1, form.rows(3), 3], [0, top, left]);
     let (stride, dilation) = ([1; 3], [1; 3]);
     let c = Conv { batch, group, in_channels, out_channels, input, kernel, stride, pad, dilation, layout };
     assert!(WinogradSizes::forward(&c).is_some(), "{c:?} goes this way");
@@ -92,7 +96,21 @@ fn sizes_paddings_groups_and_orders() {
             (2, 2, 66, 80, 7, 7, [1, 1]),
             (1, 1, 48, 48, 9, 10, [0, 0]),
         ] {
-            let c = conv(case, layout);
+            let c = conv(Square, case, layout);
+            let [x, w, gy, b] = operands(&c);
+            within(&c, &x, &w, &gy, &b);
+        }
+        for case in [
+            (1, 1, 32, 48, 1, 200, [0, 1]),
+            (3, 1, 33, 47, 1, 61, [0, 0]),
+            (2, 2, 64, 96, 1, 30, [0, 2]),
+            (5, 1, 40, 70, 1, 7, [0, 1]),
+            (1, 1, 300, 64, 1, 18, [0, 1]),
+            (1, 1, 64, 40, 1, 1000, [0, 1]),
+            (2, 1, 35, 32, 9, 22, [0, 1]),
+            (1, 1, 48, 130, 6, 57, [0, 0]),
+        ] {
+            let c = conv(Row, case, layout);
             let [x, w, gy, b] = operands(&c);
             within(&c, &x, &w, &gy, &b);
         }
@@ -103,14 +121,16 @@ unit_test!(errors_keep_their_bounds);
 fn errors_keep_their_bounds() {
     let _choice = tuned::ask(&tuned::ALWAYS);
     for channels in [32, 64, 256] {
-        let c = conv((1, 1, channels, 64, 28, 28, [1, 1]), ChannelOrder::ChannelFirst);
-        let [x, w, gy, b] = operands(&c);
-        let plane = 28 * 28;
-        let constant = vec![0.7; x.len()];
-        let offset: Vec<f32> = x.iter().map(|v| v + 100.0).collect();
-        let scaled: Vec<f32> = x.iter().enumerate().map(|(i, v)| v * [1e-4, 1.0, 1e4][i / plane % 3]).collect();
-        for x in [&x, &constant, &offset, &scaled] {
-            within(&c, x, &w, &gy, &b);
+        for (form, pad) in [(Square, [1, 1]), (Row, [0, 1])] {
+            let c = conv(form, (1, 1, channels, 64, 28, 28, pad), ChannelOrder::ChannelFirst);
+            let [x, w, gy, b] = operands(&c);
+            let plane = 28 * 28;
+            let constant = vec![0.7; x.len()];
+            let offset: Vec<f32> = x.iter().map(|v| v + 100.0).collect();
+            let scaled: Vec<f32> = x.iter().enumerate().map(|(i, v)| v * [1e-4, 1.0, 1e4][i / plane % 3]).collect();
+            for x in [&x, &constant, &offset, &scaled] {
+                within(&c, x, &w, &gy, &b);
+            }
         }
     }
 }
@@ -118,25 +138,56 @@ fn errors_keep_their_bounds() {
 unit_test!(long_sums_keep_the_bounds);
 fn long_sums_keep_the_bounds() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    for case in [(1, 1, 1024, 48, 8, 8, [1, 1]), (4, 1, 1024, 80, 8, 8, [1, 1]), (20, 1, 32, 40, 56, 56, [1, 1])] {
-        let c = conv(case, ChannelOrder::ChannelFirst);
+    for (form, case) in [
+        (Square, (1, 1, 1024, 48, 8, 8, [1, 1])),
+        (Square, (4, 1, 1024, 80, 8, 8, [1, 1])),
+        (Square, (20, 1, 32, 40, 56, 56, [1, 1])),
+        (Row, (1, 1, 1024, 48, 1, 64, [0, 1])),
+        (Row, (1, 1, 1024, 40, 1, 500, [0, 1])),
+        (Row, (3, 1, 32, 40, 1, 9000, [0, 1])),
+    ] {
+        let c = conv(form, case, ChannelOrder::ChannelFirst);
         let [x, w, gy, b] = operands(&c);
         within(&c, &x, &w, &gy, &b);
+    }
+}
+
+unit_test!(gradients_of_many_tiles_keep_the_bounds);
+fn gradients_of_many_tiles_keep_the_bounds() {
+    let _choice = tuned::ask(&tuned::ALWAYS);
+    for (form, size, pad) in [(Square, [224, 224], [1, 1]), (Row, [1, 50_000], [0, 1])] {
+        let c = conv(form, (4, 1, 16, 16, size[0], size[1], pad), ChannelOrder::ChannelFirst);
+        let [x, w, gy, _] = operands(&c);
+        let constant = vec![1.0; gy.len()];
+        let offset: Vec<f32> = gy.iter().map(|v| v + 1000.0).collect();
+        let positive: Vec<f32> = gy.iter().map(|v| v.abs()).collect();
+        for gy in [gy, constant, offset, positive] {
+            let (mut gw, mut want) = (w.clone(), doubles(&w));
+            c.backward_weight(&gy, &x, &mut gw, Output::Write);
+            c.backward_weight(&doubles(&gy), &doubles(&x), &mut want, Output::Write);
+            let [rms, largest] = errors(&gw, &want);
+            assert!(rms < RMS && largest < LARGEST, "{c:?}: {rms:e}, {largest:e}");
+        }
     }
 }
 
 unit_test!(what_is_not_finite_stays_in_its_sums);
 fn what_is_not_finite_stays_in_its_sums() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    let c = conv((6, 1, 32, 32, 12, 12, [1, 1]), ChannelOrder::ChannelFirst);
-    let [mut x, w, gy, b] = operands(&c);
+    for (form, pad) in [(Square, [1, 1]), (Row, [0, 1])] {
+        what_is_not_finite_stays(&conv(form, (6, 1, 32, 32, 12, 12, pad), ChannelOrder::ChannelFirst));
+    }
+}
+
+fn what_is_not_finite_stays(c: &Conv) {
+    let [mut x, w, gy, b] = operands(c);
     x[5 * 12 + 5] = f32::INFINITY;
     x[40] = f32::NAN;
     // Its transform overflows, its sums do not.
     x[144 + 100] = 3e38;
     let mut small = w.clone();
     small.iter_mut().for_each(|w| *w *= 1e-3);
-    for (got, want) in all(&c, &x, &small, &gy, &b) {
+    for (got, want) in all(c, &x, &small, &gy, &b) {
         for (i, (g, w)) in got.iter().zip(&want).enumerate() {
             let same = if (*w as f32).is_finite() { g.is_finite() } else { g.is_nan() == w.is_nan() };
             assert!(same, "{g} for {w} at {i}");
@@ -147,7 +198,7 @@ fn what_is_not_finite_stays_in_its_sums() {
 unit_test!(gradients_of_weights_are_added);
 fn gradients_of_weights_are_added() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    let c = conv((9, 2, 64, 80, 15, 13, [1, 1]), ChannelOrder::ChannelFirst);
+    let c = conv(Square, (9, 2, 64, 80, 15, 13, [1, 1]), ChannelOrder::ChannelFirst);
     let [mut x, w, gy, _] = operands(&c);
     for round in 0..2 {
         let (mut sum, mut alone) = (w.clone(), w.clone());
@@ -165,9 +216,15 @@ fn gradients_of_weights_are_added() {
 unit_test!(threads_and_batches_change_no_bit);
 fn threads_and_batches_change_no_bit() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    let c = conv((2, 1, 64, 40, 27, 28, [1, 1]), ChannelOrder::ChannelFirst);
-    let [x, w, gy, _] = operands(&c);
     let before = crate::pool::num_threads();
+    for (form, pad) in [(Square, [1, 1]), (Row, [0, 1])] {
+        threads_and_batches_change_none(&conv(form, (2, 1, 64, 40, 27, 28, pad), ChannelOrder::ChannelFirst));
+    }
+    crate::pool::set_num_threads(before);
+}
+
+fn threads_and_batches_change_none(c: &Conv) {
+    let [x, w, gy, _] = operands(c);
     let [one, two] = [1, 2].map(|threads| {
         crate::pool::set_num_threads(threads);
         let (mut y, mut gw) = (vec![0.0; c.output_len()], w.clone());
@@ -175,7 +232,6 @@ fn threads_and_batches_change_no_bit() {
         c.backward_weight(&gy, &x, &mut gw, Output::Write);
         (y, gw)
     });
-    crate::pool::set_num_threads(before);
     assert!(one == two, "threads change bits");
     let first = Conv { batch: 1, ..c.clone() };
     let mut y = vec![0.0; first.output_len()];

@@ -1,4 +1,4 @@
-//! The transforms of F(4x4, 3x3) with the points 0, +-3/4, +-3/2 and infinity, whose rounding is smaller than that of the
+//! The transforms of F(4x4, 3x3), and of F(4, 3) for kernels of one row, with the points 0, +-3/4, +-3/2 and infinity, whose rounding is smaller than that of the
 //! usual 0, +-1, +-2 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016, has the scheme).
 //!
 //! Vectors hold channels. All of it runs inside `Lanes::enter`, on pointers that reach whole vectors.
@@ -18,12 +18,31 @@ const N0: f32 = 1.0 / (A2 * B2);
 const NA: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
 const NB: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
 
-/// Rows and columns of a transformed tile, of a tile of outputs, and of the kernel.
+/// Columns of a transformed tile, of a tile of outputs, and of the kernel.
 pub(super) const SIDE: usize = 6;
 pub(super) const OUT: usize = 4;
 pub(super) const TAPS: usize = 3;
-/// Numbers of a transformed tile.
-pub(super) const AREA: usize = SIDE * SIDE;
+
+/// What tiles and kernels are: squares, or one row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TileForm {
+    Square,
+    Row,
+}
+
+impl TileForm {
+    /// Rows of what has so many columns.
+    #[inline(always)]
+    pub fn rows(self, columns: usize) -> usize {
+        if self == TileForm::Square { columns } else { 1 }
+    }
+
+    /// Numbers of what has so many columns.
+    #[inline(always)]
+    pub fn area(self, columns: usize) -> usize {
+        self.rows(columns) * columns
+    }
+}
 
 /// Six inputs to six values at the points.
 #[inline(always)]
@@ -117,34 +136,47 @@ unsafe fn output6<L: Lanes<f32>>(m: [L::V; 6]) -> [L::V; 4] {
 }
 
 /// `$f` of the columns of a tile of $in x $in vectors, then of the rows of what they become, $out x $out vectors, which are
-/// stored. A macro, since closures would not be compiled for the instruction set.
+/// stored; or of one row. A macro, since closures would not be compiled for the instruction set.
 macro_rules! columns_then_rows {
-    ($f:ident, $in:ident to $out:ident; |$i:ident, $j:ident| $load:expr; |$a:ident, $b:ident, $v:ident| $store:expr) => {{
-        let mut t = [[L::splat(0.0); $in]; $out];
-        for $j in 0..$in {
+    ($form:ident, $f:ident, $in:ident to $out:ident;
+     |$i:ident, $j:ident| $load:expr; |$a:ident, $b:ident, $v:ident| $store:expr) => {
+        if $form == TileForm::Square {
+            let mut t = [[L::splat(0.0); $in]; $out];
+            for $j in 0..$in {
+                let mut d = [L::splat(0.0); $in];
+                for $i in 0..$in {
+                    d[$i] = $load;
+                }
+                let c = $f::<L>(d);
+                for i in 0..$out {
+                    t[i][$j] = c[i];
+                }
+            }
+            for ($a, row) in t.into_iter().enumerate() {
+                for ($b, $v) in $f::<L>(row).into_iter().enumerate() {
+                    $store;
+                }
+            }
+        } else {
             let mut d = [L::splat(0.0); $in];
-            for $i in 0..$in {
-                d[$i] = $load;
+            let $i = 0;
+            for $j in 0..$in {
+                d[$j] = $load;
             }
-            let c = $f::<L>(d);
-            for i in 0..$out {
-                t[i][$j] = c[i];
-            }
-        }
-        for ($a, row) in t.into_iter().enumerate() {
-            for ($b, $v) in $f::<L>(row).into_iter().enumerate() {
+            let $a = 0;
+            for ($b, $v) in $f::<L>(d).into_iter().enumerate() {
                 $store;
             }
         }
-    }};
+    };
 }
 
-/// A tile of 6 x 6 vectors, `row` apart in rows and one vector in columns; point `i` goes to `to + i * step`.
+/// A tile of inputs, vectors that are `row` apart in rows and side by side in columns; point `i` goes to `to + i * step`.
 #[inline(always)]
-pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
+pub(super) unsafe fn input<L: Lanes<f32>>(form: TileForm, from: *const f32, row: usize, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        columns_then_rows!(input6, SIDE to SIDE;
+        columns_then_rows!(form, input6, SIDE to SIDE;
             |i, j| L::load(from.add(i * row + j * L::N));
             |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
@@ -152,22 +184,22 @@ pub(super) unsafe fn input<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut
 
 /// A tap's place in a kernel, which lies backwards if it is `turned`.
 #[inline(always)]
-fn place(tap: usize, turned: bool) -> usize {
-    if turned { TAPS * TAPS - 1 - tap } else { tap }
+fn place(form: TileForm, tap: usize, turned: bool) -> usize {
+    if turned { form.area(TAPS) - 1 - tap } else { tap }
 }
 
-/// A kernel of 3 x 3 vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
+/// A kernel of vectors, one after another (backwards if it is `turned`); point `i` goes to `to + i * step`.
 #[inline(always)]
-pub(super) unsafe fn weight<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32, step: usize) {
+pub(super) unsafe fn weight<L: Lanes<f32>>(form: TileForm, from: *const f32, turned: bool, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        columns_then_rows!(weight6, TAPS to SIDE;
-            |i, j| L::load(from.add(place(i * TAPS + j, turned) * L::N));
+        columns_then_rows!(form, weight6, TAPS to SIDE;
+            |i, j| L::load(from.add(place(form, i * TAPS + j, turned) * L::N));
             |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
 }
 
-/// The columns of such a kernel transformed: six rows of three vectors.
+/// The columns of a square kernel transformed: six rows of three vectors.
 #[inline(always)]
 pub(super) unsafe fn weight_columns<L: Lanes<f32>>(from: *const f32, turned: bool, to: *mut f32) {
     // SAFETY: the caller's memory, inside `enter`.
@@ -175,7 +207,7 @@ pub(super) unsafe fn weight_columns<L: Lanes<f32>>(from: *const f32, turned: boo
         for j in 0..TAPS {
             let mut g = [L::splat(0.0); TAPS];
             for i in 0..TAPS {
-                g[i] = L::load(from.add(place(i * TAPS + j, turned) * L::N));
+                g[i] = L::load(from.add(place(TileForm::Square, i * TAPS + j, turned) * L::N));
             }
             for (i, v) in weight6::<L>(g).into_iter().enumerate() {
                 L::store(to.add((i * TAPS + j) * L::N), v);
@@ -191,10 +223,11 @@ pub(super) unsafe fn weight_row<L: Lanes<f32>>(from: *const f32) -> [L::V; SIDE]
     unsafe { weight6::<L>([L::load(from), L::load(from.add(L::N)), L::load(from.add(2 * L::N))]) }
 }
 
-/// Sums at the points, `step` apart, to 4 x 4 outputs plus a bias, `row` apart in rows and one vector in columns. What is
-/// not finite makes the result NaN, which is otherwise `bad`.
+/// Sums at the points, `step` apart, to a tile of outputs plus a bias, `row` apart in rows and side by side in columns. What
+/// is not finite makes the result NaN, which is otherwise `bad`.
 #[inline(always)]
 pub(super) unsafe fn output<L: Lanes<f32>>(
+    form: TileForm,
     from: *const f32,
     step: usize,
     bias: L::V,
@@ -205,7 +238,7 @@ pub(super) unsafe fn output<L: Lanes<f32>>(
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
         let (one, zero) = (L::splat(1.0), L::splat(0.0));
-        columns_then_rows!(output6, SIDE to OUT; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
+        columns_then_rows!(form, output6, SIDE to OUT; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
             let v = L::fma(one, v, bias);
             bad = L::fma(v, zero, bad);
             L::store(to.add(i * row + j * L::N), v);
@@ -214,26 +247,35 @@ pub(super) unsafe fn output<L: Lanes<f32>>(
     }
 }
 
-/// A tile of 4 x 4 vectors of gradients, `row` apart in rows and one vector in columns; point `i` goes to `to + i * step`.
+/// A tile of gradients, vectors that are `row` apart in rows and side by side in columns; point `i` goes to `to + i * step`.
 #[inline(always)]
-pub(super) unsafe fn gradient<L: Lanes<f32>>(from: *const f32, row: usize, to: *mut f32, step: usize) {
+pub(super) unsafe fn gradient<L: Lanes<f32>>(form: TileForm, from: *const f32, row: usize, to: *mut f32, step: usize) {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        columns_then_rows!(gradient6, OUT to SIDE;
+        columns_then_rows!(form, gradient6, OUT to SIDE;
             |i, j| L::load(from.add(i * row + j * L::N));
             |i, j, v| L::store(to.add((i * SIDE + j) * step), v))
     }
 }
 
-/// Sums at the points to 3 x 3 taps, both `step` apart. What is not finite makes the result NaN, which is otherwise `bad`.
+/// Sums at the points to taps, both `step` apart, added to those before or not. What is not finite makes the result NaN, which is otherwise `bad`.
 #[inline(always)]
-pub(super) unsafe fn taps<L: Lanes<f32>>(from: *const f32, to: *mut f32, step: usize, mut bad: L::V) -> L::V {
+pub(super) unsafe fn taps<L: Lanes<f32>>(
+    form: TileForm,
+    from: *const f32,
+    to: *mut f32,
+    step: usize,
+    add: bool,
+    mut bad: L::V,
+) -> L::V {
     // SAFETY: the caller's memory, inside `enter`.
     unsafe {
-        let zero = L::splat(0.0);
-        columns_then_rows!(taps6, SIDE to TAPS; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
+        let (one, zero) = (L::splat(1.0), L::splat(0.0));
+        columns_then_rows!(form, taps6, SIDE to TAPS; |i, j| L::load(from.add((i * SIDE + j) * step)); |i, j, v| {
+            let to = to.add((i * TAPS + j) * step);
+            let v = if add { L::fma(one, v, L::load(to)) } else { v };
             bad = L::fma(v, zero, bad);
-            L::store(to.add((i * TAPS + j) * step), v);
+            L::store(to, v);
         });
         bad
     }

@@ -5,7 +5,7 @@
 //! tasks of the products. So a sum's order follows from the sizes alone.
 
 use super::strip::{Plane, TileRow};
-use super::transform::{self, AREA, OUT, SIDE, TAPS};
+use super::transform::{self, OUT, SIDE};
 use super::{MOST, WinogradSizes, panels};
 use crate::array::Output;
 use crate::array::scratch;
@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const BLOCK: usize = 1 << 20;
 /// Tiles of a block, at least.
 const TILES: usize = 48;
+/// Tiles whose sums at the points become taps together, about: these are summed too, since differences of the sums of more round more.
+const SUMMED: usize = 512;
 /// Bytes of sums that are made at a time: for more the inputs are transformed again.
 const SUMS: usize = 16 << 20;
 
@@ -93,11 +95,11 @@ struct WeightRoom {
 impl WeightRoom {
     fn new<L: Lanes<f32>>(s: &WinogradSizes) -> WeightRoom {
         let stride = s.channels.next_multiple_of(L::N) + L::N;
-        let (panels, panel) = (panels::<L>(s), AREA * s.channels * 2 * L::N);
+        let (panels, panel) = (panels::<L>(s), s.points() * s.channels * 2 * L::N);
         let most = (SUMS / (panel * size_of::<f32>())).max(1);
         let together = panels.div_ceil(panels.div_ceil(most));
         let width = stride + together * 2 * L::N;
-        let (all, fit) = (s.tiles()[2].max(1), BLOCK / (AREA * width * size_of::<f32>()));
+        let (all, fit) = (s.tiles()[2].max(1), BLOCK / (s.points() * width * size_of::<f32>()));
         let tiles = all.div_ceil(all.div_ceil(fit.max(TILES)));
         let line = scratch::line::<f32>;
         WeightRoom {
@@ -105,10 +107,10 @@ impl WeightRoom {
             stride,
             panels,
             together,
-            inputs: line(AREA * tiles * stride),
-            gradients: line(together * AREA * tiles * 2 * L::N),
+            inputs: line(s.points() * tiles * stride),
+            gradients: line(together * s.points() * tiles * 2 * L::N),
             sums: line(together * panel),
-            taps: line(panels * panel / AREA * TAPS * TAPS),
+            taps: line(panels * panel / s.points() * s.taps()),
         }
     }
 
@@ -143,36 +145,41 @@ impl WeightPanels<'_> {
     fn panels<L: Lanes<f32>>(&self, first: usize, count: usize) {
         let (s, room) = (&self.c.s, self.room);
         let (all, vectors) = (s.tiles()[2], s.channels.div_ceil(L::N));
+        let summed = room.tiles * (SUMMED / room.tiles).max(1);
         for from in (0..all).step_by(room.tiles) {
             let tiles = room.tiles.min(all - from);
             pool::run(vectors + 2 * count, &|i| {
                 let side = if i < vectors { SIDE } else { OUT };
                 let columns = tiles.min(s.tiles()[1]) * OUT + side - OUT;
-                scratch::with(side * columns * L::N, |strip: &mut [f32]| {
+                scratch::with(s.form.rows(side) * columns * L::N, |strip: &mut [f32]| {
                     let job = TransformTiles { run: self, from, tiles, panel: first, i, vectors, strip };
                     // SAFETY: the machine has what `dispatch` chose; tasks write different vectors.
                     unsafe { L::enter(job) }
                 });
             });
-            pool::run(AREA * count, &|i| self.product::<L>(i / count, i % count, tiles, from == 0));
+            let is_first = from.is_multiple_of(summed);
+            pool::run(s.points() * count, &|i| self.product::<L>(i / count, i % count, tiles, is_first));
+            let end = from + tiles;
+            if end == all || end.is_multiple_of(summed) {
+                pool::run(count, &|p| {
+                    // SAFETY: as above; the panel's sums are complete.
+                    unsafe { L::enter(MakeTaps { run: self, p, to: first + p, add: end > summed }) }
+                });
+            }
         }
-        pool::run(count, &|p| {
-            // SAFETY: as above; the panel's sums are complete.
-            unsafe { L::enter(MakeTaps { run: self, p, to: first + p }) }
-        });
     }
 
     /// Adds the products of a block's tiles at a point for a panel to their sums.
     fn product<L: Lanes<f32>>(&self, point: usize, p: usize, tiles: usize, is_first: bool) {
-        let (room, wide, channels) = (self.room, 2 * L::N, self.c.s.channels);
+        let (room, wide, channels, points) = (self.room, 2 * L::N, self.c.s.channels, self.c.s.points());
         let zeros = [0.0f32; 2 * MOST];
-        let sums = self.sums.add((p * AREA + point) * channels * wide).0;
+        let sums = self.sums.add((p * points + point) * channels * wide).0;
         let (init, init_stride) = if is_first { (zeros.as_ptr(), 0) } else { (sums.cast_const(), wide) };
         let job = Tiles {
             x: self.v.add(point * room.tiles * room.stride).0,
             off: &self.places[..tiles],
             lane: self.lanes,
-            w: self.u.add((p * AREA + point) * room.tiles * wide).0,
+            w: self.u.add((p * points + point) * room.tiles * wide).0,
             w_stride: wide,
             vectors: 2,
             init,
@@ -212,19 +219,18 @@ impl TransformTiles<'_> {
 
     #[inline(always)]
     unsafe fn inputs<L: Lanes<f32>>(&mut self) {
-        let (room, first) = (self.run.room, self.i * L::N);
-        let source = Plane::inputs(&self.run.c.s, self.run.c.x);
+        let (room, s, first) = (self.run.room, &self.run.c.s, self.i * L::N);
+        let source = Plane::inputs(s, self.run.c.x);
         let mut row = self.row(0);
         while row.tiles > 0 {
-            // SAFETY: the strip has six lines, `v` has AREA points of tiles.
+            // SAFETY: the strip has a tile's lines, `v` has as many points of tiles.
             unsafe { source.load::<L>(row, SIDE, first, self.strip) }
             let line = (row.tiles * OUT + SIDE - OUT) * L::N;
             for t in 0..row.tiles {
                 let to = self.run.v.add((row.index + t) * room.stride + first).0;
+                let from = self.strip[t * OUT * L::N..].as_ptr();
                 // SAFETY: as above.
-                unsafe {
-                    transform::input::<L>(self.strip[t * OUT * L::N..].as_ptr(), line, to, room.tiles * room.stride)
-                }
+                unsafe { transform::input::<L>(s.form, from, line, to, room.tiles * room.stride) }
             }
             row = self.row(row.index + row.tiles);
         }
@@ -232,24 +238,25 @@ impl TransformTiles<'_> {
 
     #[inline(always)]
     unsafe fn gradients<L: Lanes<f32>>(&mut self) {
-        let (room, wide, k) = (self.run.room, 2 * L::N, self.i - self.vectors);
+        let (room, s, wide, k) = (self.run.room, &self.run.c.s, 2 * L::N, self.i - self.vectors);
         let first = (2 * self.panel + k) * L::N;
-        let source = Plane::outputs(&self.run.c.s, self.run.c.gy);
-        let to = self.run.u.add(k / 2 * AREA * room.tiles * wide + k % 2 * L::N);
+        let source = Plane::outputs(s, self.run.c.gy);
+        let to = self.run.u.add(k / 2 * s.points() * room.tiles * wide + k % 2 * L::N);
         if first >= source.channels {
             self.strip.fill(0.0);
         }
         let mut row = self.row(0);
         while row.tiles > 0 {
             if first < source.channels {
-                // SAFETY: the strip has four lines.
+                // SAFETY: the strip has a tile's lines.
                 unsafe { source.load::<L>(row, OUT, first, self.strip) }
             }
             for t in 0..row.tiles {
                 let from = self.strip[t * OUT * L::N..].as_ptr();
-                // SAFETY: as above; `u` has AREA points of tiles.
+                // SAFETY: as above; `u` has all points of tiles.
                 unsafe {
                     transform::gradient::<L>(
+                        s.form,
                         from,
                         row.tiles * OUT * L::N,
                         to.add((row.index + t) * wide).0,
@@ -262,25 +269,27 @@ impl TransformTiles<'_> {
     }
 }
 
-/// The taps of panel `p` of those that are summed now, which is number `to` of all.
+/// The taps of panel `p` of those that are summed now, which is number `to` of all; added to what is there, or the first ones.
 struct MakeTaps<'a> {
     run: &'a WeightPanels<'a>,
     p: usize,
     to: usize,
+    add: bool,
 }
 
 impl WithLanes<f32> for MakeTaps<'_> {
     #[inline(always)]
     unsafe fn call<L: Lanes<f32>>(self) {
-        let step = self.run.c.s.channels * 2 * L::N;
-        let from = self.run.sums.add(self.p * AREA * step).0;
-        let to = self.run.taps.add(self.to * TAPS * TAPS * step).0;
+        let s = &self.run.c.s;
+        let step = s.channels * 2 * L::N;
+        let from = self.run.sums.add(self.p * s.points() * step).0;
+        let to = self.run.taps.add(self.to * s.taps() * step).0;
         let mut sum = [0.0f32; MOST];
-        // SAFETY: the panel has AREA points, and as many taps, of `step` numbers.
+        // SAFETY: the panel has all points, and all taps, of `step` numbers.
         unsafe {
             let mut bad = L::splat(0.0);
             for at in (0..step).step_by(L::N) {
-                bad = transform::taps::<L>(from.add(at), to.add(at), step, bad);
+                bad = transform::taps::<L>(s.form, from.add(at), to.add(at), step, self.add, bad);
             }
             L::store(sum.as_mut_ptr(), bad);
         }
@@ -301,15 +310,15 @@ impl WithLanes<f32> for WriteTaps<'_> {
     unsafe fn call<L: Lanes<f32>>(self) {
         let (c, wide) = (self.run.c, 2 * L::N);
         let ([lane, channel, tap], step) = (c.s.w, c.s.channels * wide);
-        let from = self.run.taps.add(self.p * TAPS * TAPS * step);
+        let from = self.run.taps.add(self.p * c.s.taps() * step);
         let to = c.gw.add(self.p * wide * lane);
         let cols = wide.min(c.s.lanes - self.p * wide);
         let add = c.output == Output::Accumulate;
         // The taps of a channel lie together, or the channels of a tap.
         let (many, rows, [src_step, src_stride], dst_step) = if tap == 1 {
-            (c.s.channels, TAPS * TAPS, [wide, step], channel)
+            (c.s.channels, c.s.taps(), [wide, step], channel)
         } else {
-            (TAPS * TAPS, c.s.channels, [step, wide], tap)
+            (c.s.taps(), c.s.channels, [step, wide], tap)
         };
         for i in 0..many {
             let (src, dst) = (from.add(i * src_step).0.cast_const(), to.add(i * dst_step).0);
