@@ -17,7 +17,7 @@ HEAD = (
     "of the limit",
     "",
 )
-SCALES = {"ms": (1e3, "ms"), "MiB": (2**-20, "MiB"), "MB": (1e-6, "MB"), "times": (1, "times")}
+SCALES = {"ms": (1e3, "ms"), "MiB": (2**-20, "MiB"), "MB": (1e-6, "MB"), "times": (1, "times"), "faults": (1, "faults")}
 OTHERS = ("torch", "nnabla")
 
 

@@ -127,6 +127,23 @@ def test_dropout_and_arrays():
     assert isinstance(y, nn.NdArray) and np.allclose(y.data, 1)
 
 
+@pytest.mark.parametrize("dropout_p", [0.0, 1e-12])  # in blocks, and as a graph
+def test_leading_axes_broadcast(dropout_p):
+    given = [RNG.standard_normal(shape) for shape in ((2, 1, 5, 4), (3, 6, 4), (1, 3, 6, 2))]
+    whole = [np.broadcast_to(a, (2, 3, *a.shape[-2:])) for a in given]
+    x, wide = variables(given), variables(whole)
+    for inputs in x, wide:
+        y = F.scaled_dot_product_attention(*inputs, dropout_p=dropout_p)
+        y.forward()
+        np.testing.assert_allclose(y.d, attention(*whole), rtol=1e-4, atol=1e-5)
+        for v in inputs:
+            v.g = 0
+        y.backward()
+    sums = [wide[0].g.sum(1, keepdims=True), wide[1].g.sum(0), wide[2].g.sum(0, keepdims=True)]
+    for v, want in zip(x, sums, strict=True):
+        np.testing.assert_allclose(v.g, want, rtol=1e-4, atol=1e-5)
+
+
 X = nn.Variable((3, 4))
 
 
@@ -136,6 +153,12 @@ X = nn.Variable((3, 4))
         ((X, nn.Variable((3, 5)), X), {}, ValueError, "'key': expected \\(.., S, 4\\)"),
         ((X, X, nn.Variable((2, 4))), {}, ValueError, "'value'"),
         ((nn.Variable((4,)), X, X), {}, ValueError, "'query': expected two axes"),
+        (
+            (nn.Variable((2, 3, 4)), nn.Variable((5, 3, 4)), X),
+            {},
+            ValueError,
+            "'key': .*leading axes \\(2,\\)",
+        ),
         ((X, nn.Variable((0, 4)), nn.Variable((0, 4))), {}, ValueError, "one key"),
         ((X, X, X, nn.Variable((2, 2))), {}, ValueError, "'attn_mask'"),
         ((X, X, X), {"dropout_p": 1.5}, ValueError, "'dropout_p'"),
@@ -146,6 +169,11 @@ X = nn.Variable((3, 4))
 def test_wrong_arguments(args, options, kind, text):
     with pytest.raises(kind, match=f"scaled_dot_product_attention: argument .*{text}" if "'" not in text else text):
         F.scaled_dot_product_attention(*args, **options)
+
+
+def test_errors_name_the_line_of_the_script():
+    with pytest.raises(ValueError, match=r"made at: .*test_scaled_dot_product\.py:\d+"):
+        F.scaled_dot_product_attention(X, nn.Variable((3, 5)), X)
 
 
 def test_values_of_no_numbers():

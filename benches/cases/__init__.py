@@ -18,6 +18,7 @@ from . import (
     small_graph,
     solvers,
     sound,
+    step_memory,
     transformer,
     views,
 )
@@ -40,4 +41,4 @@ TIMED = [
     *data_feeding.CASES,
 ]
 FUNCTIONS = functions.CASES  # a table of their own
-WHOLE = [*memory.CASES, *recompute.CASES, *package.CASES]
+WHOLE = [*memory.CASES, *recompute.CASES, *step_memory.CASES, *package.CASES]

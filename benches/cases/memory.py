@@ -1,4 +1,4 @@
-"""Peak memory of a training step of a 20-layer convolutional network.
+"""Peak memory of a training step of a 100-layer convolutional network.
 
 One definition for all engines: a process of its own imports the engine and makes a batch, which loads what NumPy needs
 for random numbers (an engine that loads it itself has no advantage), notes its resident memory, then builds the
@@ -25,7 +25,7 @@ import numpy as np
 if __package__:
     from .case import Whole
 
-LAYERS, MAPS, SIDE, BATCH = 20, 64, 32, 32
+LAYERS, MAPS, SIDE, BATCH = 100, 64, 32, 8
 SIZE = f"{MAPS} maps, {SIDE}x{SIDE}, batch {BATCH}"
 STEPS = 3
 FIT = 0.5  # of the planned peak

@@ -1,4 +1,4 @@
-"""Recomputation in a training step of the 20-layer convolutional network: how much memory it saves, what it costs.
+"""Recomputation in a training step of the 100-layer convolutional network: how much memory it saves, what it costs.
 
 Memory is measured as in the row that keeps everything (memory.py), nnrs beside NNabla. In NNabla the outputs of all
 batch normalizations and ReLUs are under `nn.recompute`; in nnrs they are so too, or `memory.fit` has chosen what to

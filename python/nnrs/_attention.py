@@ -97,19 +97,20 @@ def scaled_dot_product_attention(
 
     Args:
         query: Array of shape (.., L, E).
-        key: Array of shape (.., S, E), its leading axes those of `query`.
-        value: Array of shape (.., S, E_v).
+        key: Array of shape (.., S, E).
+        value: Array of shape (.., S, E_v). The leading axes of the three broadcast.
         attn_mask: What is added to the scores, of a shape that broadcasts to (.., L, S); -inf hides a key. Or None.
         dropout_p: Share of the weights that are dropped, at least 0 and less than 1.
         is_causal: Whether query number i sees keys 0 to i alone.
         scale: Factor of the scores; 1 / sqrt(E) if None.
 
     Returns:
-        Array of shape (.., L, E_v). NaN for a query that sees no key.
+        Array of shape (.., L, E_v). NaN for a query that sees no key; maybe also where a hidden key or value is not
+        finite: its weight is 0, and 0 times that is NaN.
 
     Raises:
         TypeError: For arguments of another type.
-        ValueError: For shapes that do not fit, or a dropout that is no share.
+        ValueError: For shapes that do not fit, no key, or a dropout that is no share.
 
     >>> import nnrs as nn, nnrs.functions as F
     >>> x = nn.Variable.from_numpy_array([[0.0, 9.0], [9.0, 0.0]])

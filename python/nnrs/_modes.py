@@ -15,6 +15,7 @@ from ._errors import (
     check_callable,
     check_flag,
     check_list,
+    check_switch,
     check_type,
     describe,
     is_of_user_code,
@@ -218,14 +219,15 @@ def whole_number(function: str, argument: str, value: Any, least: int) -> int:
 def set_exact_convolution(on: bool) -> bool:
     """Do convolutions as sums of products, without transforms that round more (off unless told); gives the old setting.
 
-    Convolutions of 3x3 kernels with stride 1 in float32 on the CPU otherwise go by Winograd's F(4x4, 3x3) where that is
-    faster: the error's root of the mean square is below 2e-6 of the output's, the largest error below 2e-5 of it. The
-    environment variable NNRS_EXACT_CONVOLUTION=1 turns the setting on from the start; functions with a context whose
-    backend ends in ':exact' (`nn.Context(["cpu:float:exact"])`) are done so whatever it says.
+    Convolutions of 3x3 kernels, or of three taps in a row, with stride 1 in float32 on the CPU otherwise go by
+    Winograd's F(4x4, 3x3) or F(4, 3) where that is faster: the error's root of the mean square is below 2e-6 of the
+    output's, the largest error below 2e-5 of it (a few 1e-5 where neighbouring points or weights differ by orders of
+    magnitude). The environment variable NNRS_EXACT_CONVOLUTION=1 turns the setting on from the start; functions with a
+    context whose backend ends in ':exact' (`nn.Context(["cpu:float:exact"])`) are done so whatever it says.
 
     Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
     """
-    return _core.set_exact_convolution(check_flag("set_exact_convolution", "on", on))
+    return _core.set_exact_convolution(check_switch("set_exact_convolution", "on", on))
 
 
 def set_fusion(on: bool) -> bool:
@@ -234,7 +236,7 @@ def set_fusion(on: bool) -> bool:
     They are element-wise functions, and convolutions with what comes after them. Results are the same to the bit, but
     for sign and payload of a NaN. The environment variable NNRS_FUSION=0 turns it off from the start.
     """
-    return _core.set_fusion(check_flag("set_fusion", "on", on))
+    return _core.set_fusion(check_switch("set_fusion", "on", on))
 
 
 _calls.check_functions(globals())

@@ -222,7 +222,8 @@ pub(super) fn made_of<'py, const N: usize>(
         let made = errors::run(py, || mode::inner(mode::context(), made))?;
         wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyNdArray::new(v.raw_data()))?.into_any()))
     } else {
-        let made = errors::run(py, || mode::with_origin(convert::script_line(py), made))?;
+        let named = || made().map_err(|e| mode::origin().into_iter().fold(e, |e, line| e.origin(line.to_string())));
+        let made = errors::run(py, || mode::with_origin(convert::script_line(py), named))?;
         wrap(py, made.into(), |py, v| Ok(Bound::new(py, PyVariable::new(v))?.into_any()))
     }
 }

@@ -28,7 +28,7 @@ pub struct ScaledDotProductAttention {
 /// For each query the mean of all values, weighted by how well their keys match: `softmax(scale query key' + attn_mask) value`
 /// (Vaswani et al., 2017).
 ///
-/// `query` has shape (.., L, E), `key` (.., S, E), `value` (.., S, E_v); it gives (.., L, E_v). On the host memory grows with L and S,
+/// `query` has shape (.., L, E), `key` (.., S, E), `value` (.., S, E_v), whose leading axes broadcast; it gives (.., L, E_v). On the host memory grows with L and S,
 /// not with their product, unless weights are dropped or a gradient of the mask or of a gradient is asked for.
 ///
 /// # Errors
@@ -46,6 +46,8 @@ pub struct ScaledDotProductAttention {
 pub fn scaled_dot_product_attention(inputs: [&Variable; 3], options: ScaledDotProductAttention) -> Result<Variable> {
     let ScaledDotProductAttention { attn_mask, dropout_p, is_causal, scale } = options;
     check_dropout("dropout_p", dropout_p)?;
+    let [q, k, v] = with_one_lead(inputs)?;
+    let inputs = [&q, &k, &v];
     let shapes = inputs.map(Variable::shape);
     let sizes = PairSizes::new(&shapes, attn_mask.as_ref().map(Variable::shape))?;
     let scale = scale.unwrap_or_else(|| (sizes.size as f64).powf(-0.5));
@@ -86,7 +88,9 @@ impl PairSizes {
     fn new([query, key, value]: &[Shape; 3], mask: Option<Shape>) -> Result<PairSizes> {
         let [(lead, queries, size), (k_lead, keys, k_size), (v_lead, values, value_size)] =
             [split("query", query)?, split("key", key)?, split("value", value)?];
-        let wrong = |name: &str, expected: String, actual: &Shape| Err(Error::shape(name, expected).actual(actual));
+        let hint = "query is (.., L, E), key (.., S, E) and value (.., S, E_v); leading axes are equal or 1";
+        let wrong =
+            |name: &str, expected: String, actual: &Shape| Err(Error::shape(name, expected).actual(actual).hint(hint));
         if k_lead != lead || k_size != size {
             return wrong("key", format!("(.., S, {size}) with the leading axes {lead} of query {query}"), key);
         }
@@ -136,6 +140,24 @@ impl PairSizes {
         }
         kernel::ScoreMask { starts, has_rows }
     }
+}
+
+/// The inputs with the leading axes that they broadcast to; as they are where they do not, which sizes say then.
+fn with_one_lead(inputs: [&Variable; 3]) -> Result<[Variable; 3]> {
+    let shapes = inputs.map(Variable::shape);
+    let lead = |s: &Shape| s[..s.ndim().saturating_sub(2)].iter().copied().collect::<Shape>();
+    let [q, k, v] = shapes.each_ref().map(lead);
+    let all = q.broadcast(&k).and_then(|both| both.broadcast(&v));
+    let mut wide = inputs.map(Variable::clone);
+    for (x, shape) in wide.iter_mut().zip(&shapes) {
+        let Some(all) = all.as_ref().filter(|all| shape.ndim() >= 2 && lead(shape) != **all) else { continue };
+        let matrix = &shape[shape.ndim() - 2..];
+        let ones = vec![1; all.ndim() + 2 - shape.ndim()];
+        let sizes = |lead: &[usize], rest: &[usize]| lead.iter().chain(rest).map(|&n| n as i64).collect::<Vec<_>>();
+        *x = f::reshape(x, f::Reshape { shape: sizes(&ones, shape), ..Default::default() })?;
+        *x = f::broadcast(x, f::Broadcast { shape: sizes(all, matrix) })?;
+    }
+    Ok(wide)
 }
 
 /// Leading axes, rows, columns.
