@@ -2,7 +2,7 @@
 
 use super::few::{self, FewTiles};
 use super::rows::FreshRows;
-use super::strip::{Plane, TileRow, scatter};
+use super::strip::{InputRow, Plane, TileRow, scatter};
 use super::*;
 use crate::finish::Finisher;
 use crate::gemm::tile::Tiles;
@@ -267,19 +267,13 @@ impl TileBlock<'_> {
     #[inline(always)]
     unsafe fn inputs<L: Lanes<f32>>(&mut self, first: usize) {
         let s = &self.c.s;
-        let (source, step) = (Plane::inputs(s, self.c.x), self.room.tiles * L::N);
-        let v = self.v.add(first * s.points() * self.room.tiles);
+        let (source, point) = (Plane::inputs(s, self.c.x), self.room.tiles * L::N);
+        let to = self.v.add(first * s.points() * self.room.tiles);
         let mut row = self.row(0);
         while row.tiles > 0 {
-            let line = (row.tiles * OUT + SIDE - OUT) * L::N;
-            // SAFETY: the strip has a tile's lines, the inputs have as many points of `step` numbers.
-            unsafe {
-                source.load::<L>(row, SIDE, first, self.strip);
-                for t in 0..row.tiles {
-                    let to = v.add((row.index + t) * L::N).0;
-                    transform::input::<L>(s.form, self.strip[t * OUT * L::N..].as_ptr(), line, to, step);
-                }
-            }
+            let strip = &mut *self.strip;
+            // SAFETY: the strip has a tile's lines, the inputs have as many points of the block's tiles.
+            unsafe { L::enter(InputRow { source: &source, row, first, strip, to, tile: L::N, point }) }
             row = self.row(row.index + row.tiles);
         }
     }

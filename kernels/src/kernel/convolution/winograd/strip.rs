@@ -1,9 +1,9 @@
 //! Rows of tiles, and the strips of channels' vectors that they are read into.
 
-use super::transform::{OUT, TileForm};
+use super::transform::{self, OUT, SIDE, TileForm};
 use super::{Strides, WinogradSizes};
 use crate::pool::tasks::SendPtr;
-use crate::simd::lanes::{Lanes, TransposeBlock, transpose_all};
+use crate::simd::lanes::{Lanes, TransposeBlock, WithLanes, transpose_all};
 
 /// Tiles side by side in one image.
 #[derive(Clone, Copy)]
@@ -25,6 +25,35 @@ impl TileRow {
         let (column, row, image) = (t % across, t / across % down, t / across / down);
         let tiles = (across - column).min(count - index);
         TileRow { image, at: [row * s.form.rows(OUT), column * OUT], tiles, index }
+    }
+}
+
+/// The transform of a vector's worth of channels of a row's tiles: point `i` of tile `t` of the block goes to `to + t * tile + i * point`. (A job
+/// of its own, so that its code is there once.)
+pub(super) struct InputRow<'a> {
+    pub source: &'a Plane,
+    pub row: TileRow,
+    /// The first of the channels.
+    pub first: usize,
+    pub strip: &'a mut [f32],
+    pub to: SendPtr<f32>,
+    pub tile: usize,
+    pub point: usize,
+}
+
+impl WithLanes<f32> for InputRow<'_> {
+    #[inline(always)]
+    unsafe fn call<L: Lanes<f32>>(self) {
+        let InputRow { source, row, first, strip, to, tile, point } = self;
+        let line = (row.tiles * OUT + SIDE - OUT) * L::N;
+        // SAFETY: the strip has a tile's lines, the block as many points of its tiles.
+        unsafe {
+            source.load::<L>(row, SIDE, first, strip);
+            for t in 0..row.tiles {
+                let from = strip[t * OUT * L::N..].as_ptr();
+                transform::input::<L>(source.form, from, line, to.add((row.index + t) * tile).0, point);
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Blocks of tiles are transformed together and added in their order; panels of made channels, and the points, are the
 //! tasks of the products. So a sum's order follows from the sizes alone.
 
-use super::strip::{Plane, TileRow};
+use super::strip::{InputRow, Plane, TileRow};
 use super::transform::{self, OUT, SIDE};
 use super::{MOST, WinogradSizes, panels};
 use crate::array::Output;
@@ -219,19 +219,14 @@ impl TransformTiles<'_> {
 
     #[inline(always)]
     unsafe fn inputs<L: Lanes<f32>>(&mut self) {
-        let (room, s, first) = (self.run.room, &self.run.c.s, self.i * L::N);
-        let source = Plane::inputs(s, self.run.c.x);
+        let (room, first) = (self.run.room, self.i * L::N);
+        let (source, to) = (Plane::inputs(&self.run.c.s, self.run.c.x), self.run.v.add(first));
+        let (tile, point) = (room.stride, room.tiles * room.stride);
         let mut row = self.row(0);
         while row.tiles > 0 {
-            // SAFETY: the strip has a tile's lines, `v` has as many points of tiles.
-            unsafe { source.load::<L>(row, SIDE, first, self.strip) }
-            let line = (row.tiles * OUT + SIDE - OUT) * L::N;
-            for t in 0..row.tiles {
-                let to = self.run.v.add((row.index + t) * room.stride + first).0;
-                let from = self.strip[t * OUT * L::N..].as_ptr();
-                // SAFETY: as above.
-                unsafe { transform::input::<L>(s.form, from, line, to, room.tiles * room.stride) }
-            }
+            let strip = &mut *self.strip;
+            // SAFETY: the strip has a tile's lines, `v` has as many points of the block's tiles.
+            unsafe { L::enter(InputRow { source: &source, row, first, strip, to, tile, point }) }
             row = self.row(row.index + row.tiles);
         }
     }
