@@ -155,8 +155,10 @@ fn long_sums_keep_the_bounds() {
 unit_test!(gradients_of_many_tiles_keep_the_bounds);
 fn gradients_of_many_tiles_keep_the_bounds() {
     let _choice = tuned::ask(&tuned::ALWAYS);
-    for (form, size, pad) in [(Square, [224, 224], [1, 1]), (Row, [1, 50_000], [0, 1])] {
-        let c = conv(form, (4, 1, 16, 16, size[0], size[1], pad), ChannelOrder::ChannelFirst);
+    for (form, batch, size, pad) in
+        [(Square, 8, [112, 112], [1, 1]), (Square, 4, [224, 224], [1, 1]), (Row, 4, [1, 50_000], [0, 1])]
+    {
+        let c = conv(form, (batch, 1, 16, 16, size[0], size[1], pad), ChannelOrder::ChannelFirst);
         let [x, w, gy, _] = operands(&c);
         let constant = vec![1.0; gy.len()];
         let offset: Vec<f32> = gy.iter().map(|v| v + 1000.0).collect();

@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const BLOCK: usize = 1 << 20;
 /// Tiles of a block, at least.
 const TILES: usize = 48;
+/// Tiles that one chain of additions sums, at most: longer ones round more.
+const CHAIN: usize = 56;
 /// Tiles whose sums at the points become taps together, about: these are summed too, since differences of the sums of more round more.
 const SUMMED: usize = 512;
 /// Bytes of sums that are made at a time: for more the inputs are transformed again.
@@ -174,21 +176,27 @@ impl WeightPanels<'_> {
         let (room, wide, channels, points) = (self.room, 2 * L::N, self.c.s.channels, self.c.s.points());
         let zeros = [0.0f32; 2 * MOST];
         let sums = self.sums.add((p * points + point) * channels * wide).0;
-        let (init, init_stride) = if is_first { (zeros.as_ptr(), 0) } else { (sums.cast_const(), wide) };
-        let job = Tiles {
-            x: self.v.add(point * room.tiles * room.stride).0,
-            off: &self.places[..tiles],
-            lane: self.lanes,
-            w: self.u.add((p * points + point) * room.tiles * wide).0,
-            w_stride: wide,
-            vectors: 2,
-            init,
-            init_stride,
-            out: sums,
-            out_stride: wide,
-        };
-        // SAFETY: a point's inputs, gradients and sums, which no other task writes.
-        unsafe { L::enter(job) }
+        let (v, u) =
+            (self.v.add(point * room.tiles * room.stride), self.u.add((p * points + point) * room.tiles * wide));
+        let chain = tiles.div_ceil(tiles.div_ceil(CHAIN));
+        for from in (0..tiles).step_by(chain) {
+            let is_first = is_first && from == 0;
+            let (init, init_stride) = if is_first { (zeros.as_ptr(), 0) } else { (sums.cast_const(), wide) };
+            let job = Tiles {
+                x: v.add(from * room.stride).0,
+                off: &self.places[..chain.min(tiles - from)],
+                lane: self.lanes,
+                w: u.add(from * wide).0,
+                w_stride: wide,
+                vectors: 2,
+                init,
+                init_stride,
+                out: sums,
+                out_stride: wide,
+            };
+            // SAFETY: a point's inputs, gradients and sums, which no other task writes.
+            unsafe { L::enter(job) }
+        }
     }
 }
 
