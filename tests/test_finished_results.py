@@ -18,6 +18,7 @@ Network = Callable[[nn.Variable], nn.Variable]
 LAYERS = {
     "winograd": ((64, 3, 1, 1), (3, 32, 15, 14)),
     "winograd, small": ((64, 3, 1, 1), (5, 64, 7, 7)),
+    "winograd, one row of taps": ((64, (1, 3), 1, 1), (3, 32, 5, 102)),
     "rows": ((33, 3, 2, 1), (2, 20, 28, 27)),
     "first": ((32, 7, 2, 1), (1, 3, 33, 47)),
     "points": ((48, 1, 1, 1), (2, 16, 13, 9)),
@@ -40,10 +41,19 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def layer(x: nn.Variable, maps: int, kernel: int, stride: int, group: int, name: str, bias=False) -> nn.Variable:
-    pad = (kernel // 2, kernel // 2)
+Kernel = int | tuple[int, int]
+
+
+def sizes_of(kernel: Kernel) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Of a kernel and of its padding."""
+    size = (kernel, kernel) if isinstance(kernel, int) else kernel
+    return size, (size[0] // 2, size[1] // 2)
+
+
+def layer(x: nn.Variable, maps: int, kernel: Kernel, stride: int, group: int, name: str, bias=False) -> nn.Variable:
+    size, pad = sizes_of(kernel)
     args = {"pad": pad, "stride": (stride, stride), "group": group, "with_bias": bias, "name": name}
-    h = PF.convolution(x, maps, (kernel, kernel), **args)
+    h = PF.convolution(x, maps, size, **args)
     return PF.batch_normalization(h, batch_stat=False, name=name)
 
 
@@ -104,7 +114,7 @@ def test_numbers(sizes, shape, dtype):
         set_parameters()
         y.forward(clear_buffer=True)
     p = {name.split("/")[-1]: v.d.astype(np.float64) for name, v in nn.get_parameters(grad_only=False).items()}
-    h = convolved(x.d, p["W"], (kernel // 2, kernel // 2), (stride, stride)) + p["b"].reshape(1, -1, 1, 1)
+    h = convolved(x.d, p["W"], sizes_of(kernel)[1], (stride, stride)) + p["b"].reshape(1, -1, 1, 1)
     h = (h - p["mean"]) / np.sqrt(p["var"] + 1e-5) * p["gamma"] + p["beta"]
     want = np.maximum(h + r.d, 0)
     scale = {"float": 3e-5, "double": 1e-12, "half": 2e-2}[dtype] * np.abs(want).max()

@@ -17,6 +17,7 @@ from nnrs import memory
 # Winograd's way, bands with both orders of taps, windows as a matrix, one point.
 LAYERS = {
     "winograd": ((48, 64, 3, 3), 12, {"pad": (1, 1)}),
+    "winograd, one row of taps": ((48, 64, 1, 3), 28, {"pad": (0, 1)}),
     "rows": ((20, 24, 3, 3), 28, {"pad": (1, 1), "stride": (2, 2)}),
     "columns": ((64, 64, 3, 3), 7, {"pad": (1, 1), "dilation": (1, 2)}),
     "few": ((150, 140, 3, 3), 4, {"pad": (1, 1), "stride": (2, 2)}),
