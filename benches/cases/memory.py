@@ -28,7 +28,7 @@ if __package__:
 LAYERS, MAPS, SIDE, BATCH = 100, 64, 32, 8
 SIZE = f"{MAPS} maps, {SIDE}x{SIDE}, batch {BATCH}"
 STEPS = 3
-FIT = 0.5  # of the planned peak
+FIT = 1 / 3  # of the planned peak
 FLAGS = {"clear_no_need_grad": True, "backward_clear_buffer": True}
 
 
