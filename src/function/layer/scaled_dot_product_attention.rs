@@ -75,6 +75,8 @@ function! {
     outputs { y: "Array of shape (.., L, E_v)." }
 }
 
+const AXES: &str = "query is (.., L, E), key (.., S, E) and value (.., S, E_v); leading axes are equal or 1";
+
 /// The sizes of a call.
 struct PairSizes {
     lead: Shape,
@@ -88,9 +90,8 @@ impl PairSizes {
     fn new([query, key, value]: &[Shape; 3], mask: Option<Shape>) -> Result<PairSizes> {
         let [(lead, queries, size), (k_lead, keys, k_size), (v_lead, values, value_size)] =
             [split("query", query)?, split("key", key)?, split("value", value)?];
-        let hint = "query is (.., L, E), key (.., S, E) and value (.., S, E_v); leading axes are equal or 1";
         let wrong =
-            |name: &str, expected: String, actual: &Shape| Err(Error::shape(name, expected).actual(actual).hint(hint));
+            |name: &str, expected: String, actual: &Shape| Err(Error::shape(name, expected).actual(actual).hint(AXES));
         if k_lead != lead || k_size != size {
             return wrong("key", format!("(.., S, {size}) with the leading axes {lead} of query {query}"), key);
         }
@@ -142,20 +143,27 @@ impl PairSizes {
     }
 }
 
-/// The inputs with the leading axes that they broadcast to; as they are where they do not, which sizes say then.
+/// The inputs with the leading axes that they broadcast to.
 fn with_one_lead(inputs: [&Variable; 3]) -> Result<[Variable; 3]> {
     let shapes = inputs.map(Variable::shape);
     let lead = |s: &Shape| s[..s.ndim().saturating_sub(2)].iter().copied().collect::<Shape>();
     let [q, k, v] = shapes.each_ref().map(lead);
-    let all = q.broadcast(&k).and_then(|both| both.broadcast(&v));
+    let wrong = |name: &str, with: &Shape, of: &str, actual: &Shape| {
+        let expected = format!("leading axes that broadcast with {with} of {of}");
+        Error::shape(name, expected).actual(actual).hint(AXES)
+    };
+    let both = q.broadcast(&k).ok_or_else(|| wrong("key", &q, "query", &shapes[1]))?;
+    let all = both.broadcast(&v).ok_or_else(|| wrong("value", &both, "query and key", &shapes[2]))?;
     let mut wide = inputs.map(Variable::clone);
     for (x, shape) in wide.iter_mut().zip(&shapes) {
-        let Some(all) = all.as_ref().filter(|all| shape.ndim() >= 2 && lead(shape) != **all) else { continue };
+        if shape.ndim() < 2 || lead(shape) == all {
+            continue;
+        }
         let matrix = &shape[shape.ndim() - 2..];
         let ones = vec![1; all.ndim() + 2 - shape.ndim()];
         let sizes = |lead: &[usize], rest: &[usize]| lead.iter().chain(rest).map(|&n| n as i64).collect::<Vec<_>>();
         *x = f::reshape(x, f::Reshape { shape: sizes(&ones, shape), ..Default::default() })?;
-        *x = f::broadcast(x, f::Broadcast { shape: sizes(all, matrix) })?;
+        *x = f::broadcast(x, f::Broadcast { shape: sizes(&all, matrix) })?;
     }
     Ok(wide)
 }
