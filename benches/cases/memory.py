@@ -136,8 +136,8 @@ def measure(engines: dict[str, str], quick: bool) -> dict[str, Any]:
     return {engine: measure_there(engine, python) for engine, python in engines.items()}
 
 
-def measure_there(engine: str, python: str, *arguments: str) -> dict[str, Any]:
-    command = [python, __file__, engine, *arguments]
+def measure_there(engine: str, python: str, *arguments: str, script: str = __file__) -> dict[str, Any]:
+    command = [python, script, engine, *arguments]
     return last_line(subprocess.run(command, capture_output=True, text=True, timeout=300))
 
 

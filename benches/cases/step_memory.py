@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,7 @@ def measure_here(engine: str) -> dict[str, Any]:
 
 
 def run(engines: dict[str, str]) -> dict[str, dict[str, Any]]:
-    def one(engine: str, python: str) -> dict[str, Any]:
-        command = [python, __file__, engine]
-        return memory.last_line(subprocess.run(command, capture_output=True, text=True, timeout=300))
-
-    return {engine: one(engine, python) for engine, python in engines.items()}
+    return {engine: memory.measure_there(engine, python, script=__file__) for engine, python in engines.items()}
 
 
 def peak(engines: dict[str, str], quick: bool) -> dict[str, Any]:

@@ -28,8 +28,8 @@ pub struct ScaledDotProductAttention {
 /// For each query the mean of all values, weighted by how well their keys match: `softmax(scale query key' + attn_mask) value`
 /// (Vaswani et al., 2017).
 ///
-/// `query` has shape (.., L, E), `key` (.., S, E), `value` (.., S, E_v), whose leading axes broadcast; it gives (.., L, E_v). On the host memory grows with L and S,
-/// not with their product, unless weights are dropped or a gradient of the mask or of a gradient is asked for.
+/// `query` has shape (.., L, E), `key` (.., S, E), `value` (.., S, E_v), whose leading axes broadcast; it gives
+/// (.., L, E_v). On the host memory grows with L and S, not with their product, unless weights are dropped or a gradient of the mask or of a gradient is asked for.
 ///
 /// # Errors
 /// Shapes that do not fit; no key, or keys of no numbers; a dropout that is no share.

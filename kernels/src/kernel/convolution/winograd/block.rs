@@ -288,7 +288,8 @@ impl TileBlock<'_> {
         }
     }
 
-    /// Adds the products of a panel, one for each point, over some channels, whose weights are `u`, those of a point `apart` numbers after the one before.
+    /// Adds the products of a panel, one for each point, over some channels, whose weights are `u`, those of a point `apart`
+    /// numbers after the one before.
     #[inline(always)]
     unsafe fn products<L: Lanes<f32>>(&mut self, channels: Range<usize>, u: SendPtr<f32>, apart: usize) {
         let wide = 2 * L::N;

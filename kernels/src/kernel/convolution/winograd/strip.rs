@@ -28,8 +28,8 @@ impl TileRow {
     }
 }
 
-/// The transform of a vector's worth of channels of a row's tiles: point `i` of tile `t` of the block goes to `to + t * tile + i * point`. (A job
-/// of its own, so that its code is there once.)
+/// The transform of a vector's worth of channels of a row's tiles: point `i` of tile `t` of the block goes to
+/// `to + t * tile + i * point`. (A job of its own, so that its code is there once.)
 pub(super) struct InputRow<'a> {
     pub source: &'a Plane,
     pub row: TileRow,

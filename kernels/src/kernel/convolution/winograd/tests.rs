@@ -73,6 +73,11 @@ fn operands(c: &Conv) -> [Vec<f32>; 4] {
     [0, 1, 2, 3].map(|i| noise(sizes[i], i as u64 + 1))
 }
 
+fn all_within(c: &Conv) {
+    let [x, w, gy, b] = operands(c);
+    within(c, &x, &w, &gy, &b);
+}
+
 unit_test!(sizes_paddings_groups_and_orders);
 fn sizes_paddings_groups_and_orders() {
     let _choice = tuned::ask(&tuned::ALWAYS);
@@ -96,9 +101,7 @@ fn sizes_paddings_groups_and_orders() {
             (2, 2, 66, 80, 7, 7, [1, 1]),
             (1, 1, 48, 48, 9, 10, [0, 0]),
         ] {
-            let c = conv(Square, case, layout);
-            let [x, w, gy, b] = operands(&c);
-            within(&c, &x, &w, &gy, &b);
+            all_within(&conv(Square, case, layout));
         }
         for case in [
             (1, 1, 32, 48, 1, 200, [0, 1]),
@@ -110,9 +113,7 @@ fn sizes_paddings_groups_and_orders() {
             (2, 1, 35, 32, 9, 22, [0, 1]),
             (1, 1, 48, 130, 6, 57, [0, 0]),
         ] {
-            let c = conv(Row, case, layout);
-            let [x, w, gy, b] = operands(&c);
-            within(&c, &x, &w, &gy, &b);
+            all_within(&conv(Row, case, layout));
         }
     }
 }
@@ -146,9 +147,7 @@ fn long_sums_keep_the_bounds() {
         (Row, (1, 1, 1024, 40, 1, 500, [0, 1])),
         (Row, (3, 1, 32, 40, 1, 9000, [0, 1])),
     ] {
-        let c = conv(form, case, ChannelOrder::ChannelFirst);
-        let [x, w, gy, b] = operands(&c);
-        within(&c, &x, &w, &gy, &b);
+        all_within(&conv(form, case, ChannelOrder::ChannelFirst));
     }
 }
 

@@ -1,5 +1,6 @@
-//! The transforms of F(4x4, 3x3), and of F(4, 3) for kernels of one row, with the points 0, +-3/4, +-3/2 and infinity, whose rounding is smaller than that of the
-//! usual 0, +-1, +-2 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016, has the scheme).
+//! The transforms of F(4x4, 3x3), and of F(4, 3) for kernels of one row, with the points 0, +-3/4, +-3/2 and infinity, whose
+//! rounding is smaller than that of the usual 0, +-1, +-2 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+//! 2016, has the scheme).
 //!
 //! Vectors hold channels. All of it runs inside `Lanes::enter`, on pointers that reach whole vectors.
 
